@@ -1,0 +1,74 @@
+"""What delivery shows of itself: lane state, deliveries, dead letters, results of commands. Readable from any process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.position import LaneNumber, Offset, Position
+
+
+class LaneView(msgspec.Struct, frozen=True, kw_only=True):
+    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired)."""
+
+    lane: LaneNumber
+    state: str = "active"
+    low_water: Offset = Offset(0)
+    open_items: int = 0
+    delivered: int = 0
+    failed_attempts: int = 0
+    dead_letters: int = 0
+    expired: int = 0
+    last_error: str = ""
+    next_due: Instant | None = None
+
+
+class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one delivery so far. `state`: delivered, retrying, dead, expired."""
+
+    number: int
+    position: Position
+    state: str
+    tries: int
+    at: Instant
+    status: int | None = None
+    duration_ms: float | None = None
+    cause: str = ""
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that will not be tried again unless asked, with its own copy of the event."""
+
+    number: int
+    position: Position
+    reason: str
+    tries: int
+    first_at: Instant
+    last_at: Instant
+    head: bytes
+    data: bytes | None
+
+
+class DeliveryReader(Protocol):
+    """Reads what deliver workers have saved; cheap, never blocks them."""
+
+    def lane(self, lane: LaneNumber) -> LaneView:
+        """One lane; a lane that delivery has not touched yet is all defaults."""
+
+    def lanes(self) -> Mapping[LaneNumber, LaneView]:
+        """Every lane that delivery has touched."""
+
+    def deliveries(self, lane: LaneNumber, before: int | None, limit: int) -> Sequence[DeliveryRecord]:
+        """Newest first; `before` is the `number` to go on from."""
+
+    def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
+        """Oldest first; `after` is the `number` to go on from."""
+
+    def result(self, command_id: str) -> str | None:
+        """None: not applied yet. "" : applied. Anything else: why it could not be applied."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""

@@ -1,0 +1,223 @@
+"""The one tree of errors. Each says what is wrong, where, and what would be right, as fields.
+
+TidingsError
+├── Rejected              the caller can fix it
+│   ├── Malformed         what came cannot be read
+│   │   ├── InvalidEvent
+│   │   └── FilterSyntaxError
+│   ├── Unauthenticated
+│   ├── Forbidden
+│   ├── NotFound
+│   ├── Conflict
+│   │   └── DuplicateEvent
+│   ├── Expired
+│   ├── TooLarge
+│   └── UnsupportedFormat
+├── Unavailable           trying later may work
+│   ├── LogUnavailable
+│   ├── Overloaded
+│   └── NotReady
+└── Misconfigured         refuse to start
+    ├── UnknownSetting
+    ├── DataFolderUnusable
+    ├── DataVersionUnsupported
+    ├── PortInUse
+    └── JavaMissing
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class TidingsError(Exception):
+    """Anything this hub raises on purpose. `code` is stable and meant for programs, `str()` for people."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, what: str, *, at: str = "", found: object = None, expected: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.at = at
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        place = f" at {self.at}" if self.at else ""
+        found = f", found {shortened(self.found)}" if self.found is not None else ""
+        expected = f"; expected {self.expected}" if self.expected else ""
+        return f"{self.what}{place}{found}{expected}"
+
+
+def shortened(value: object, limit: int = 80) -> str:
+    """A value as a person may read it: never more than `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+class Rejected(TidingsError):
+    """The caller can fix it."""
+
+    code = "rejected"
+
+
+class Malformed(Rejected):
+    """What came cannot be read as what it should be."""
+
+    code = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class EventFault:
+    """One thing wrong with one event of a request."""
+
+    index: int
+    attribute: str
+    code: str
+    detail: str
+
+
+class InvalidEvent(Malformed):
+    """One or more events of a request break the rules; nothing of the request was stored."""
+
+    code = "invalid-event"
+
+    def __init__(self, faults: Sequence[EventFault]) -> None:
+        first = faults[0]
+        super().__init__(
+            first.detail, at=f"event {first.index}, {first.attribute}" if first.attribute else f"event {first.index}"
+        )
+        self.faults = tuple(faults)
+
+
+class FilterSyntaxError(Malformed):
+    """A filter cannot be evaluated as written."""
+
+    code = "invalid-filter"
+
+
+class Unauthenticated(Rejected):
+    """Nobody knows who asks."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(Rejected):
+    """The caller is known and may not."""
+
+    code = "forbidden"
+
+
+class NotFound(Rejected):
+    """There is nothing of that name."""
+
+    code = "not-found"
+
+
+class Conflict(Rejected):
+    """What is asked for contradicts what is there."""
+
+    code = "conflict"
+
+
+class DuplicateEvent(Conflict):
+    """The same source and id were published before with other content."""
+
+    code = "duplicate-event"
+
+
+class Expired(Rejected):
+    """It was there once; retention removed it."""
+
+    code = "expired"
+
+
+class TooLarge(Rejected):
+    """More bytes or items than the limit."""
+
+    code = "too-large"
+
+
+class UnsupportedFormat(Rejected):
+    """A content type or encoding this hub does not read."""
+
+    code = "unsupported-format"
+
+
+class Unavailable(TidingsError):
+    """Trying later may work; `retry_after` says when, in seconds."""
+
+    code = "unavailable"
+
+    def __init__(
+        self, what: str, *, at: str = "", found: object = None, expected: str = "", retry_after: int = 1
+    ) -> None:
+        super().__init__(what, at=at, found=found, expected=expected)
+        self.retry_after = retry_after
+
+
+class LogUnavailable(Unavailable):
+    """The log cannot take or give entries now (disk full, read-only, closing)."""
+
+    code = "log-unavailable"
+
+
+class Overloaded(Unavailable):
+    """More is waiting than the hub is willing to hold in memory."""
+
+    code = "overloaded"
+
+
+class NotReady(Unavailable):
+    """A part has not started yet or has stopped."""
+
+    code = "not-ready"
+
+
+class Misconfigured(TidingsError):
+    """The hub refuses to start like this."""
+
+    code = "misconfigured"
+
+
+class UnknownSetting(Misconfigured):
+    """A settings key that does not exist."""
+
+    code = "unknown-setting"
+
+
+class DataFolderUnusable(Misconfigured):
+    """The data folder is held by another hub, read-only, or damaged."""
+
+    code = "data-folder-unusable"
+
+
+class DataVersionUnsupported(Misconfigured):
+    """A data file was written by a newer version."""
+
+    code = "data-version-unsupported"
+
+
+class PortInUse(Misconfigured):
+    """Something else listens there."""
+
+    code = "port-in-use"
+
+
+class JavaMissing(Misconfigured):
+    """No Java that Spark can run on."""
+
+    code = "java-missing"
+
+
+@contextmanager
+def tolerating(*kinds: type[BaseException], doing: str) -> Iterator[None]:
+    """Go on when one of `kinds` is raised, and say in the log what was being done."""
+    try:
+        yield
+    except kinds as error:
+        logging.getLogger("tidings").warning("could not finish %s: %s", doing, error)

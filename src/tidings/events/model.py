@@ -1,0 +1,64 @@
+"""The CloudEvent as the hub holds it: attributes as sent, payload bytes exactly as published."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+Attribute: TypeAlias = str | int | bool
+"""A context attribute. Timestamps, URIs and binary values stay the text that was sent."""
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One event. Build it with `tidings.events.http.decode` or `tidings.events.checks.checked`: one that exists is valid.
+
+    `attributes` holds all context attributes, `specversion` and `datacontenttype` included, in the order they came.
+    `data` is the payload: None is no payload, b"null" is the JSON value null.
+    `base64` says that the payload came as `data_base64`, so no JSON type is implied for it.
+    `transport` holds the transport headers that are kept beside the event.
+    """
+
+    attributes: Mapping[str, Attribute]
+    data: bytes | None = None
+    base64: bool = False
+    transport: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return str(self.attributes["id"])
+
+    @property
+    def source(self) -> str:
+        return str(self.attributes["source"])
+
+    @property
+    def type(self) -> str:
+        return str(self.attributes["type"])
+
+    @property
+    def datacontenttype(self) -> str | None:
+        value = self.attributes.get("datacontenttype")
+        return None if value is None else str(value)
+
+
+def partition_key(attributes: Mapping[str, Attribute], key_attribute: str = "subject") -> str:
+    """What keeps events in order together: `partitionkey`, else the topic's key attribute, else `id` (FEED-12)."""
+    for name in ("partitionkey", key_attribute):
+        if name in attributes:
+            return text_of(attributes[name])
+    return text_of(attributes["id"])
+
+
+def key_hash(key: str) -> int:
+    """0 ≤ h < 2^63: BLAKE2b with 8 bytes, big-endian, top bit cleared (FEED-12). Stored with the event, never changes."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def text_of(value: Attribute) -> str:
+    """The canonical string form of an attribute."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

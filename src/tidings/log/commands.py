@@ -1,0 +1,60 @@
+"""Commands to delivery: what the api asks of the one owner of a lane. They travel as entries of the log's commands stream."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.port import Draft
+from tidings.log.position import COMMANDS, LaneNumber, Marks, Position
+
+
+class Suspend(msgspec.Struct, frozen=True, tag="suspend", tag_field="act"):
+    """Stop reading the lane; what is on its way finishes. Twice is the same as once."""
+
+
+class Activate(msgspec.Struct, frozen=True, tag="activate", tag_field="act"):
+    """Read the lane again from where it stopped. Twice is the same as once."""
+
+
+class Rewind(msgspec.Struct, frozen=True, tag="rewind", tag_field="act"):
+    """Move the lane's cursor so that the next entry is the first one above `to` (back or forward). Nothing is copied."""
+
+    to: Marks
+
+
+class Redeliver(msgspec.Struct, frozen=True, tag="redeliver", tag_field="act"):
+    """Send these entries again, whatever became of them before; dead letters among them are dead no more."""
+
+    positions: tuple[Position, ...] = ()
+    dead_letters: bool = False
+
+
+class DropDeadLetters(msgspec.Struct, frozen=True, tag="drop-dead-letters", tag_field="act"):
+    """Forget these dead letters (all of the lane when empty)."""
+
+    positions: tuple[Position, ...] = ()
+
+
+Act: TypeAlias = Suspend | Activate | Rewind | Redeliver | DropDeadLetters
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One wish about one lane. Applying the same `id` twice changes nothing more."""
+
+    id: str
+    lane: LaneNumber
+    by: str
+    act: Act
+
+
+def encoded(command: Command, at: Instant) -> Draft:
+    """The command as it is appended to the log."""
+    return Draft(topic=COMMANDS, at=at, key_hash=0, head=msgspec.json.encode(command), data=None)
+
+
+def decoded(head: bytes) -> Command:
+    """The command of an entry of the commands stream."""
+    return msgspec.json.decode(head, type=Command)

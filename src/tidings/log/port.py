@@ -1,0 +1,190 @@
+"""The ports of the log: who appends, who reads, who writes lanes, who reads lanes.
+
+A process has at most one writer of each kind and any number of readers. Every method says what holds when it returns.
+docs/decisions/002-log-port.md maps each method to Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position, TopicNumber
+
+T = TypeVar("T")
+
+
+class Draft(msgspec.Struct, frozen=True, gc=False):
+    """What is to be appended. `head` is the stored form of the event's attributes (tidings.events.stored)."""
+
+    topic: TopicNumber
+    at: Instant
+    key_hash: int
+    head: bytes
+    data: bytes | None
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """What was appended."""
+
+    position: Position
+    topic: TopicNumber
+    at: Instant
+    key_hash: int
+    head: bytes
+    data: bytes | None
+
+
+class Page(msgspec.Struct, frozen=True, gc=False):
+    """Some entries in order, and how far the reading came: the next read goes on after `reached`."""
+
+    entries: Sequence[Entry]
+    reached: Marks
+
+
+class Limit(msgspec.Struct, frozen=True, gc=False):
+    """How much one read may return. At least one entry is always returned, however large it is."""
+
+    entries: int = 1000
+    bytes: int = 4 << 20
+
+
+class Retention(msgspec.Struct, frozen=True, gc=False):
+    """Entries of a topic published before `before` may go."""
+
+    topic: TopicNumber
+    before: Instant
+
+
+class LogWriter(Protocol):
+    """The appending side. One per log; opening a second one on the same files raises DataFolderUnusable."""
+
+    async def append(self, drafts: Sequence[Draft]) -> Sequence[Position]:
+        """Append all or none; durable (fsynced) when it returns, and visible to every reader.
+
+        Called concurrently: callers that wait at the same time share a commit. Calling twice appends twice.
+        Positions rise in the order of `drafts`. Raises LogUnavailable (disk full, read-only, closed: nothing of it is kept) and
+        Overloaded (more is waiting than may be held in memory).
+        """
+
+    async def fence(self, settle: Callable[[Marks], T]) -> T:
+        """Run `settle(marks)` at one point of the log and return its result.
+
+        Every append acknowledged before this call is at or below `marks`; every append begun after it returned is above.
+        Embedded: runs on the writer's thread between two commits, so `settle` must be short and may commit to another database.
+        On Kafka the caller has stored its change as pending before; `settle` stamps it. An exception of `settle` is raised here.
+        """
+
+    async def trim(self, retentions: Sequence[Retention], routed: Marks) -> int:
+        """Remove what is past its retention and at or below `routed`, in small slices between commits; how many went.
+
+        Never stalls appends for longer than a slice. Safe to call again at any time.
+        """
+
+    async def close(self) -> None:
+        """Commit what waits, refuse what comes, release the files. Safe to call twice."""
+
+
+class LogReader(Protocol):
+    """The reading side; any number, in any process. No call holds a read transaction after it returned."""
+
+    def read(self, topic: TopicNumber, after: Marks, limit: Limit) -> Page:
+        """The next entries of one topic after `after`, in order, without looking at other topics' entries."""
+
+    def scan(self, after: Marks, upto: Marks, limit: Limit) -> Page:
+        """The next entries of all topics after `after` and at or below `upto` (the commands stream left out)."""
+
+    def fetch(self, positions: Sequence[Position]) -> Mapping[Position, Entry]:
+        """The entries at these positions; one that was removed is missing from the answer."""
+
+    def ends(self) -> Marks:
+        """The position of the newest entry of every partition. Cheap: called for every micro-batch."""
+
+    def removed(self, topic: TopicNumber) -> Marks:
+        """Entries of this topic at or below these marks may have been removed; a cursor below them has expired."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """Consecutive entries of one lane, from one partition: offsets as little-endian int64, rising.
+
+    `payloads` is None when every entry is a reference to the log's entry; it is the room for projected bodies.
+    """
+
+    lane: LaneNumber
+    partition: Partition
+    first: Offset
+    last: Offset
+    count: int
+    offsets: bytes
+    payloads: bytes | None = None
+
+
+class Aside(msgspec.Struct, frozen=True, gc=False):
+    """An event that could not be routed, for one lane or (lane None) for all, with the reason."""
+
+    position: Position
+    lane: LaneNumber | None
+    reason: str
+
+
+class Routed(msgspec.Struct, frozen=True, gc=False):
+    """What one routing step found: blocks ordered by (lane, first), how far it scanned, what was set aside."""
+
+    blocks: Sequence[Block]
+    scanned: Marks
+    aside: Sequence[Aside] = ()
+
+
+class LanesWriter(Protocol):
+    """The writing side of all lanes; only the pipeline has one."""
+
+    def routed(self) -> Marks:
+        """How far routing is durable. The truth after any crash: whatever is at or below was routed exactly once."""
+
+    def write(self, routed: Routed) -> None:
+        """Store blocks, asides and `scanned` in one transaction; durable when it returns.
+
+        Entries at or below `routed()` are dropped first, so calling twice with the same or an overlapping range changes nothing.
+        """
+
+    def trim(self, below: Marks) -> int:
+        """Remove blocks that end at or below these marks (their entries are gone from the log); how many went."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""
+
+
+class Touched(msgspec.Struct, frozen=True, gc=False):
+    """Which lanes got entries since `after`; the next call goes on after `upto`. `lost`: the record was cut, look at all lanes."""
+
+    lanes: frozenset[LaneNumber]
+    upto: int
+    lost: bool = False
+
+
+class LanesReader(Protocol):
+    """The reading side of lanes: delivery, status, explain."""
+
+    def touched(self, after: int) -> Touched:
+        """Where work is, without polling every lane. Cheap when nothing happened."""
+
+    def blocks(self, lane: LaneNumber, after: Offset, partition: Partition, limit: int) -> Sequence[Block]:
+        """The blocks with an entry after `after`, in order, at most `limit` of them. A block may begin before `after`."""
+
+    def routed(self) -> Marks:
+        """How far routing is durable."""
+
+    def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
+        """How many entries of the lane are after `after`: its lag."""
+
+    def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
+        """What was set aside, oldest first."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""

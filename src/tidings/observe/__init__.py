@@ -1,0 +1,1 @@
+"""Beside: what the parts tell about themselves — counters, gauges, readiness, log lines. Never decides anything."""

@@ -1,0 +1,171 @@
+"""The core model: what every door translates to and from. Plain values; `rules.py` decides, `store.py` keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.position import LaneNumber, Marks, TopicNumber
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Name(msgspec.Struct, frozen=True, order=True, gc=False):
+    """A topic's or subscription's full name. Written `name` in the default namespace, else `namespace:name`."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}:{self.name}"
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """The unit of publishing, ordering and retention. None means: the hub's default."""
+
+    name: Name
+    number: TopicNumber = TopicNumber(-1)
+    description: str = ""
+    retention: float | None = None
+    max_event_bytes: int | None = None
+    duplicates: str | None = None
+    key_attribute: str = "subject"
+    schema: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] = {}
+
+
+class ApprovalMode(StrEnum):
+    """How a subscription to an exposed topic becomes active."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+class Exposure(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may publish to a topic, who may subscribe, and how. A topic without one is open to everyone with the right."""
+
+    topic: Name
+    publishers: tuple[str, ...] = ("*",)
+    subscribers: tuple[str, ...] = ("*",)
+    approval: ApprovalMode = ApprovalMode.AUTO
+
+
+class ApprovalState(StrEnum):
+    """Where an approval stands; only GRANTED lets events through."""
+
+    PENDING = "pending"
+    GRANTED = "granted"
+    REJECTED = "rejected"
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision on one subscription to one topic."""
+
+    subscription: Name
+    topic: Name
+    state: ApprovalState
+    reason: str = ""
+
+
+class FilterText(msgspec.Struct, frozen=True, kw_only=True):
+    """A filter as its owner wrote it; `tidings.filters.parse` gives it meaning. `text` is JSON where the dialect is JSON."""
+
+    dialect: str
+    text: Any
+
+
+class TopicsSource(msgspec.Struct, frozen=True, tag="topics", tag_field="kind"):
+    """Events of these topics."""
+
+    topics: tuple[Name, ...]
+
+
+class NamespaceSource(msgspec.Struct, frozen=True, tag="namespace", tag_field="kind"):
+    """Events of every topic of a namespace, also of topics created later."""
+
+    namespace: str
+
+
+Source: TypeAlias = TopicsSource | NamespaceSource
+
+
+class ContentMode(StrEnum):
+    """How an event is laid out in the request to a callback."""
+
+    BINARY = "binary"
+    STRUCTURED = "structured"
+
+
+class Push(msgspec.Struct, frozen=True, kw_only=True, tag="push", tag_field="kind"):
+    """Pushed to a callback. None means: the hub's default. The whole delivery policy will grow here."""
+
+    url: str
+    mode: ContentMode = ContentMode.STRUCTURED
+    headers: Mapping[str, str] = {}
+    inflight: int | None = None
+    tries: int | None = None
+    retry_first: float | None = None
+    retry_max: float | None = None
+    attempt_timeout: float | None = None
+
+
+class Pull(msgspec.Struct, frozen=True, kw_only=True, tag="pull", tag_field="kind"):
+    """Nothing is pushed: the lane is filled and waits to be fetched or streamed."""
+
+
+Delivery: TypeAlias = Push | Pull
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    """Who gets which events, how. `lane` is its number for ever; a subscription of the same name made later has another."""
+
+    name: Name
+    source: Source
+    delivery: Delivery
+    filter: FilterText | None = None
+    owner: str = ""
+    description: str = ""
+    lane: LaneNumber = LaneNumber(-1)
+    created: Instant = Instant(0)
+    labels: Mapping[str, str] = {}
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of one subscription as routing needs it: in force for positions p with since < p ≤ until, per partition.
+
+    Made by the rules from subscription, approval and topics together: a pending approval gives no route at all, a topic that
+    joins a namespace gives a new version. `until` None: still in force.
+    """
+
+    lane: LaneNumber
+    topics: frozenset[TopicNumber]
+    filter: FilterText | None
+    since: Marks
+    until: Marks | None = None
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in force now, as of one revision: what ingest admits by and delivery delivers by."""
+
+    revision: int
+    topics: Mapping[Name, Topic] = {}
+    exposures: Mapping[Name, Exposure] = {}
+    subscriptions: Mapping[Name, Subscription] = {}
+    approvals: Mapping[tuple[Name, Name], Approval] = {}
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the audit log: who changed what, when, and from which position it holds."""
+
+    revision: int
+    at: Instant
+    by: str
+    action: str
+    kind: str
+    name: str
+    marks: Marks
+    document: Any = None
