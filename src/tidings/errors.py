@@ -153,9 +153,7 @@ class Unavailable(TidingsError):
 
     code = "unavailable"
 
-    def __init__(
-        self, what: str, *, at: str = "", found: object = None, expected: str = "", retry_after: int = 1
-    ) -> None:
+    def __init__(self, what: str, *, at: str = "", found: object = None, expected: str = "", retry_after: int = 1) -> None:
         super().__init__(what, at=at, found=found, expected=expected)
         self.retry_after = retry_after
 
