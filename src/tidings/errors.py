@@ -4,6 +4,7 @@ TidingsError
 ├── Rejected              the caller can fix it
 │   ├── Malformed         what came cannot be read
 │   │   ├── InvalidEvent
+│   │   ├── InvalidDocument
 │   │   └── FilterSyntaxError
 │   ├── Unauthenticated
 │   ├── Forbidden
@@ -16,7 +17,8 @@ TidingsError
 ├── Unavailable           trying later may work
 │   ├── LogUnavailable
 │   ├── Overloaded
-│   └── NotReady
+│   ├── NotReady
+│   └── HubUnreachable
 └── Misconfigured         refuse to start
     ├── UnknownSetting
     ├── DataFolderUnusable
@@ -60,9 +62,10 @@ def shortened(value: object, limit: int = 80) -> str:
 
 
 class Rejected(TidingsError):
-    """The caller can fix it."""
+    """The caller can fix it. `faults` names the events of a request that are meant, where there are any."""
 
     code = "rejected"
+    faults: tuple[EventFault, ...] = ()
 
 
 class Malformed(Rejected):
@@ -91,6 +94,17 @@ class InvalidEvent(Malformed):
         super().__init__(
             first.detail, at=f"event {first.index}, {first.attribute}" if first.attribute else f"event {first.index}"
         )
+        self.faults = tuple(faults)
+
+
+class InvalidDocument(Malformed):
+    """Topics, subscriptions or the like break the rules; nothing was changed. A fault's `attribute` is the path of a field."""
+
+    code = "invalid-document"
+
+    def __init__(self, faults: Sequence[EventFault]) -> None:
+        first = faults[0]
+        super().__init__(first.detail, at=first.attribute)
         self.faults = tuple(faults)
 
 
@@ -174,6 +188,12 @@ class NotReady(Unavailable):
     """A part has not started yet or has stopped."""
 
     code = "not-ready"
+
+
+class HubUnreachable(Unavailable):
+    """Nobody answers where the hub should be; for its clients."""
+
+    code = "hub-unreachable"
 
 
 class Misconfigured(TidingsError):

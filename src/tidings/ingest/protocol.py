@@ -1,0 +1,239 @@
+"""HTTP/1.1 reading with limits: head bytes, head time and body time are bounded while bytes arrive (431, 408, 400).
+
+uvicorn's httptools protocol alone buffers any head (50 MB were taken) and waits for ever. One sweep per server looks at all
+connections now and then, so a request costs no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from tidings.problems import BAD_HTTP, BODY_TOO_SLOW, HEAD_TOO_LARGE, HEAD_TOO_SLOW, TOO_MANY_CONNECTIONS, Problem
+
+LINGER = 2.0
+"""Seconds in which a refused client may finish sending, so that it reads the answer instead of a reset connection."""
+
+logger = logging.getLogger("tidings.ingest")
+
+
+@dataclass(frozen=True, slots=True)
+class WireLimits:
+    """What one connection may take. Times in seconds."""
+
+    head_bytes: int
+    head_time: float
+    body_time: float
+    keep_alive: float
+    connections: int
+
+
+class Phase(Enum):
+    """What a connection is doing."""
+
+    IDLE = "idle"
+    HEAD = "head"
+    BODY = "body"
+    REFUSED = "refused"
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with limits. Use `limited(...)`: the limits are an attribute of the class."""
+
+    limits: ClassVar[WireLimits]
+    sweep: ClassVar[Sweep | None] = None
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.phase = Phase.HEAD
+        self.since = self.loop.time()
+        # Bytes that came since the head began, or since the last piece of body: what a parser may be holding back.
+        self._held = 0
+        self._chunk = 0
+        self._unparsed = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watched()
+        if len(self.connections) > self.limits.connections:
+            self.refuse(TOO_MANY_CONNECTIONS)
+
+    def data_received(self, data: bytes) -> None:
+        if self.phase is Phase.REFUSED:
+            return
+        if self._unparsed:
+            data = self._take_unparsed(data)
+        if not data:
+            return
+        self._chunk = len(data)
+        self._held += self._chunk
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._after_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            logger.info("refused what is no HTTP: %s", error)
+            self.refuse(BAD_HTTP)
+        if self._held > self.limits.head_bytes and self.phase is not Phase.IDLE:
+            self.refuse(HEAD_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        self.phase = Phase.HEAD
+        self.since = self.loop.time()
+        self._held = self._chunk
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._held > self.limits.head_bytes and self._head_size() > self.limits.head_bytes:
+            self.refuse(HEAD_TOO_LARGE)
+        if self.phase is Phase.REFUSED:
+            return
+        self._held = 0
+        self.phase = Phase.BODY
+        if self.parser.should_upgrade() and not self._should_upgrade():
+            # Java's client offers HTTP/2 with its first request, and httptools then takes the body for something else.
+            self._unparsed = self._declared_length()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self.phase is Phase.REFUSED:
+            return
+        self._held = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self.phase is Phase.REFUSED or self._unparsed:
+            return
+        self._held = 0
+        self.phase = Phase.IDLE
+        self.since = self.loop.time()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """As uvicorn's, without a keep-alive timer for each request: the sweep closes idle connections."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.phase is Phase.IDLE:
+            self.since = self.loop.time()
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+
+    def refuse(self, problem: Problem) -> None:
+        """Answer (unless an answer is under way), take no more in, and close once the client had time to read it."""
+        if self.phase is Phase.REFUSED or self.transport.is_closing():
+            return
+        self.phase = Phase.REFUSED
+        self.since = self.loop.time()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                self.transport.close()
+                return
+        self.transport.write(raw_answer(problem))
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def expire(self, now: float) -> None:
+        """Called by the sweep: end what has taken too long."""
+        waited = now - self.since
+        match self.phase:
+            case Phase.HEAD if waited > self.limits.head_time:
+                self.refuse(HEAD_TOO_SLOW)
+            case Phase.BODY if self.flow.read_paused:
+                self.since = now  # The hub itself does not read just now: not the client's time.
+            case Phase.BODY if waited > self.limits.body_time:
+                self.refuse(BODY_TOO_SLOW)
+            case Phase.REFUSED if waited > LINGER:
+                self.transport.close()
+            case Phase.IDLE if waited > self.limits.keep_alive and not self._busy():
+                self.transport.close()
+
+    def _busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _watched(self) -> None:
+        kind = type(self)
+        if kind.sweep is None:
+            kind.sweep = Sweep(self.loop, self.server_state, self.limits)
+        kind.sweep.watch()
+
+    def _head_size(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _declared_length(self) -> int:
+        length = next((value for name, value in self.headers if name == b"content-length"), b"0")
+        return int(length) if length.isdigit() else 0
+
+    def _after_upgrade(self, rest: bytes) -> None:
+        """Hand a WebSocket over; for any other offer go on with HTTP/1.1, whose body the parser has skipped."""
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+        elif rest:
+            self.data_received(rest)
+
+    def _take_unparsed(self, data: bytes) -> bytes:
+        """Hand on the body that the parser skipped; what comes after it."""
+        body, rest = data[: self._unparsed], data[self._unparsed :]
+        self._unparsed -= len(body)
+        self.on_body(body)
+        if not self._unparsed:
+            self.on_message_complete()
+        return rest
+
+
+class Sweep:
+    """Looks at every connection of one server now and then, as long as there are any."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, state: ServerState, limits: WireLimits) -> None:
+        self._loop = loop
+        self._state = state
+        self._pause = min(1.0, limits.head_time / 4, limits.body_time / 4, limits.keep_alive / 4)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._pause, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        for connection in list(self._state.connections):
+            if isinstance(connection, LimitedProtocol):
+                connection.expire(now)
+        if self._state.connections:
+            self.watch()
+
+
+def limited(limits: WireLimits) -> type[LimitedProtocol]:
+    """The protocol class for a server with these limits."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})
+
+
+def raw_answer(problem: Problem) -> bytes:
+    """A whole HTTP/1.1 answer as bytes, after which the connection is closed."""
+    body = problem.body()
+    headers = [*problem.headers(), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+    lines = [b"HTTP/1.1 %d %s" % (problem.status, HTTPStatus(problem.status).phrase.encode())]
+    lines += [name + b": " + value for name, value in headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body

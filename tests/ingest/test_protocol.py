@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import dataclasses
+import gc
+import resource
+import time
+from typing import Any
+
+import pytest
+
+from tests.ingest.wire import LIMITS, Answer, a_server, connect, exchange, read_answer
+
+QUICK = dataclasses.replace(LIMITS, head_time=0.4, body_time=0.4, keep_alive=0.4)
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """Answers with the size of the body and of the head."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size += len(message["body"])
+        more = message["more_body"]
+    body = b"%d" % size
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def is_problem(answer: Answer, status: int, code: str) -> bool:
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json["status"] == status
+    return (answer.status, answer.json["code"]) == (status, code)
+
+
+def test_an_ordinary_request_passes_and_its_connection_stays_open() -> None:
+    with a_server(echo) as port, connect(port) as connection:
+        for _ in range(3):
+            connection.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc")
+            assert read_answer(connection).body == b"3"
+
+
+def test_pipelined_requests_are_answered_in_order() -> None:
+    requests = b"".join(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (n, b"x" * n) for n in range(1, 6))
+    with a_server(echo) as port, connect(port) as connection:
+        connection.sendall(requests)
+        assert [read_answer(connection).body for _ in range(5)] == [b"1", b"2", b"3", b"4", b"5"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nhost: x\r\nlong: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\n" + b"".join(b"h%d: v\r\n" % n for n in range(12_000)) + b"\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a" * 100_000 + b": x\r\n\r\n",
+    ],
+    ids=["one long value", "many headers", "long path", "long name"],
+)
+def test_a_head_of_100_000_bytes_gets_431(head: bytes) -> None:
+    with a_server(echo) as port:
+        assert is_problem(exchange(port, head), 431, "head-too-large")
+
+
+def test_a_head_just_below_the_limit_passes() -> None:
+    with a_server(echo) as port:
+        assert exchange(port, b"GET / HTTP/1.1\r\nhost: x\r\nlong: " + b"a" * 60_000 + b"\r\n\r\n").status == 200
+
+
+def test_a_head_of_50_megabytes_gets_431_and_is_not_kept_in_memory() -> None:
+    with a_server(echo) as port, connect(port) as connection:
+        piece = b"a" * (1 << 20)
+        gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nlong: ")
+        for _ in range(50):
+            connection.sendall(piece)
+        answer = read_answer(connection)
+        assert is_problem(answer, 431, "head-too-large")
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+@pytest.mark.parametrize("tail", [b"5;x=" + b"e" * 500_000, b"5\r\nabcde\r\n0\r\nlong: " + b"t" * 500_000])
+def test_chunk_extensions_and_trailers_are_limited_too(tail: bytes) -> None:
+    with a_server(echo) as port:
+        answer = exchange(port, b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + tail)
+        assert is_problem(answer, 431, "head-too-large")
+
+
+def test_many_small_chunks_pass() -> None:
+    with a_server(echo) as port:
+        head = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert exchange(port, head + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n").body == b"50000"
+
+
+def test_a_head_that_dribbles_gets_408() -> None:
+    with a_server(echo, QUICK) as port, connect(port) as connection:
+        began = time.monotonic()
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n")
+        while time.monotonic() - began < 5:
+            connection.settimeout(0.05)
+            try:
+                answer = read_answer(connection)
+                break
+            except TimeoutError:
+                connection.sendall(b"a: b\r\n")
+        assert is_problem(answer, 408, "head-too-slow")
+
+
+def test_a_connection_that_says_nothing_gets_408() -> None:
+    with a_server(echo, QUICK) as port, connect(port) as connection:
+        assert is_problem(read_answer(connection), 408, "head-too-slow")
+
+
+def test_a_body_that_dribbles_gets_408_and_the_connection_ends() -> None:
+    with a_server(echo, QUICK) as port, connect(port) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc")
+        assert is_problem(read_answer(connection), 408, "body-too-slow")
+        assert connection.recv(1) == b""
+
+
+def test_an_idle_connection_is_closed_without_a_word() -> None:
+    with a_server(echo, QUICK) as port, connect(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert read_answer(connection).status == 200
+        assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n"],
+)
+def test_garbage_gets_400(garbage: bytes) -> None:
+    with a_server(echo) as port:
+        assert is_problem(exchange(port, garbage), 400, "malformed-http")
+
+
+def test_garbage_after_a_good_request_is_refused_and_the_good_one_is_answered() -> None:
+    with a_server(echo) as port, connect(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert read_answer(connection).status == 200
+        connection.sendall(b"\x00\x00\x00")
+        assert is_problem(read_answer(connection), 400, "malformed-http")
+
+
+def test_a_request_that_offers_http2_keeps_its_body() -> None:
+    request = (
+        b"POST / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEA\r\n"
+        b"content-length: 5\r\n\r\nhello"
+    )
+    with a_server(echo) as port, connect(port) as connection:
+        for _ in range(2):
+            connection.sendall(request)
+            assert read_answer(connection).body == b"5"
+
+
+def test_more_connections_than_allowed_get_503() -> None:
+    with a_server(echo, dataclasses.replace(LIMITS, connections=1)) as port, connect(port) as first:
+        first.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert read_answer(first).status == 200
+        with connect(port) as second:
+            answer = read_answer(second)
+            assert is_problem(answer, 503, "too-many-connections")
+            assert answer.headers["retry-after"] == "1"
