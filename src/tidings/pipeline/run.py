@@ -1,0 +1,137 @@
+"""The pipeline process: Spark, the one streaming query over all topics, its lanes, and the housekeeping of lanes.
+
+The checkpoint that Spark keeps is thrown away at every start: the lanes' own mark is the truth, and a new query begins there.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from tidings.config import Settings
+from tidings.log.port import LanesWriter, Limit, LogReader
+from tidings.log.position import EMBEDDED, START, embedded
+from tidings.log.sqlite.lanes import SqliteLanesWriter
+from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.log.wake import Bell
+from tidings.observe.board import Board
+from tidings.pipeline import session
+from tidings.pipeline.route import stage
+from tidings.pipeline.sinks import LaneSink, SparkFailed, Stage
+from tidings.pipeline.source import FORMAT, LogSource
+from tidings.registry.store import RegistryStore
+
+log = logging.getLogger("tidings.pipeline")
+
+_BEAT = 1.0
+_TRIM_EVERY = 60.0
+
+
+def run(settings: Settings, stop: threading.Event, board: Board, *, stage: Stage = stage) -> None:
+    """Route until `stop` is set. A query that fails for a reason of its own is started again with growing pauses."""
+    board.not_ready("Spark is starting")
+    board.flush()
+    folder = settings.data / "spark"
+    shutil.rmtree(folder, ignore_errors=True)
+    spark = session.start(settings.pipeline, folder)
+    spark.dataSource.register(LogSource)
+    lanes = SqliteLanesWriter(settings.data)
+    reader = SqliteLogReader(settings.data)
+    with RegistryStore.reading(settings.data) as registry:
+        sink = LaneSink(settings.data, stage, lanes, registry, board)
+        try:
+            _keep_running(settings, spark, sink, lanes, reader, stop, board)
+        finally:
+            board.not_ready("stopping")
+            board.flush()
+            _quietly_stop(spark)
+            lanes.close()
+            reader.close()
+
+
+def _keep_running(
+    settings: Settings,
+    spark: SparkSession,
+    sink: LaneSink,
+    lanes: LanesWriter,
+    reader: LogReader,
+    stop: threading.Event,
+    board: Board,
+) -> None:
+    pause = 1.0
+    while not stop.is_set():
+        began = time.monotonic()
+        query = _start(settings, spark, sink, lanes, reader)
+        board.ready()
+        failure = _watch(settings, query, lanes, reader, stop, board)
+        if failure is None:
+            return
+        pause = 1.0 if time.monotonic() - began > 60 else min(pause * 2, 30.0)
+        log.error("routing stopped and starts again in %.0f s: %s", pause, failure)
+        board.not_ready(f"routing failed and starts again: {failure}")
+        board.flush()
+        stop.wait(pause)
+
+
+def _start(settings: Settings, spark: SparkSession, sink: LaneSink, lanes: LanesWriter, reader: LogReader) -> StreamingQuery:
+    checkpoint = settings.data / "spark" / f"checkpoint-{time.time_ns()}"
+    frame = (
+        spark.readStream.format(FORMAT)
+        .option("data", str(settings.data))
+        .option("after", str(lanes.routed().get(EMBEDDED, START)))
+        .option("events", str(settings.pipeline.batch_events))
+        .option("bytes", str(settings.pipeline.batch_bytes))
+        .option("warm", str(settings.pipeline.warm_interval))
+        .load()
+    )
+
+    def each(batch: DataFrame, number: int) -> None:
+        sink.take(batch, reader)
+
+    return frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint)).start()
+
+
+def _watch(
+    settings: Settings, query: StreamingQuery, lanes: LanesWriter, reader: LogReader, stop: threading.Event, board: Board
+) -> str | None:
+    """Wait until told to stop (None) or until the query ended by itself (why). Flushes the board, trims lanes."""
+    trimmed = time.monotonic()
+    while not stop.wait(_BEAT):
+        if not query.isActive:
+            return str(query.exception() or "the query ended").splitlines()[0][:300]
+        board.flush()
+        if time.monotonic() - trimmed > _TRIM_EVERY:
+            trimmed = time.monotonic()
+            trim_lanes(lanes, reader)
+    # The source may be waiting for an event for seconds: a ring lets it look up, so that stopping is quick.
+    Bell(settings.data, "log").ring()
+    return None
+
+
+def trim_lanes(lanes: LanesWriter, reader: LogReader) -> int:
+    """Remove lane entries whose events are gone from the log; never anything that is not routed yet."""
+    oldest = reader.scan(embedded(0), reader.ends(), Limit(entries=1)).entries
+    routed = int(lanes.routed().get(EMBEDDED, START))
+    kept_from = int(oldest[0].position.offset) if oldest else routed + 1
+    return lanes.trim(embedded(min(kept_from - 1, routed)))
+
+
+def _quietly_stop(spark: SparkSession) -> None:
+    """Stop Spark within a bounded time; nothing is lost if it does not: what counts is in the lanes."""
+    ending = threading.Thread(target=_stop_all, args=(spark,), daemon=True)
+    ending.start()
+    ending.join(8.0)
+
+
+def _stop_all(spark: SparkSession) -> None:
+    try:
+        for query in spark.streams.active:
+            query.stop()
+        spark.stop()
+    except SparkFailed as error:
+        log.warning("Spark did not stop in order: %s", str(error).splitlines()[0][:200])

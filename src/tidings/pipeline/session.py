@@ -1,0 +1,61 @@
+"""The Spark session for routing: settings that make a small micro-batch fast on one machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import resources
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tidings.config import PipelineSettings
+
+_FAST = {
+    # Unix sockets to the Python workers and checkpoint files without forked processes: together they halve a batch.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Plans are tiny and always the same: planning them anew at run time only costs.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.locality.wait": "0",
+    "spark.sql.streaming.pollingDelay": "5ms",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # The lanes' own mark is the truth, so two batches of offsets and progress are history enough.
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.streaming.stopTimeout": "5s",
+}
+
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.streaming.ui.enabled": "false",
+    "spark.cleaner.periodicGC.interval": "10min",
+}
+
+
+def start(settings: PipelineSettings, folder: Path, java_home: Path | None = None) -> SparkSession:
+    """The running session; Spark's own files go below `folder`. Takes several seconds."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if java_home is not None:
+        os.environ["JAVA_HOME"] = str(java_home)
+    quiet = resources.files("tidings.pipeline").joinpath("log4j2.properties")
+    builder = SparkSession.builder.master(settings.master).appName("tidings routing")
+    options = {
+        **_FAST,
+        **_QUIET,
+        "spark.driver.memory": settings.driver_memory,
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet} -XX:+UseSerialGC -Xss1m",
+    }
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,166 @@
+"""Where rows go: the lanes. One call for each micro-batch, idempotent by position, whatever Spark calls the batch.
+
+A batch that fails is tried once more; then its range is read again and halved until the one event that cannot be routed is
+found and set aside with its reason. The stream never stops for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tidings.log.port import Aside, Block, LanesWriter, Limit, LogReader, Routed
+from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
+from tidings.observe.board import Board
+from tidings.pipeline.route import ASIDE, BLOCK, SCANNED, RoutePlan
+from tidings.pipeline.source import FORMAT
+from tidings.registry.port import RegistryReader
+
+log = logging.getLogger("tidings.pipeline")
+
+Stage = Callable[[DataFrame, RoutePlan], DataFrame]
+SparkFailed = (PySparkException, Py4JError)
+
+_RECOVER = Limit(entries=20_000, bytes=32 << 20)
+
+
+class LaneSink:
+    """Writes what a stage found into the lanes. Called by one thread only: Spark's."""
+
+    def __init__(self, data: Path, stage: Stage, lanes: LanesWriter, registry: RegistryReader, board: Board) -> None:
+        self._data = data
+        self._stage = stage
+        self._lanes = lanes
+        self._registry = registry
+        self._board = board
+        self._plan: RoutePlan | None = None
+
+    def take(self, frame: DataFrame, reader: LogReader) -> None:
+        """Route one micro-batch. Returns when everything the batch holds is durable in the lanes, or set aside."""
+        began = time.monotonic()
+        if not self._route_twice(frame):
+            # Whatever the batch held ends at or below the newest entry now.
+            self._recover(frame.sparkSession, int(reader.ends().get(EMBEDDED, START)))
+        self._board.observe("tidings_batch_seconds", time.monotonic() - began)
+
+    def _route_twice(self, frame: DataFrame) -> bool:
+        for again in (True, False):
+            try:
+                self._route(frame)
+            except SparkFailed as error:
+                log.warning("a batch failed%s: %s", ", trying it again" if again else "", _first_line(error))
+                self._board.count("tidings_batches_failed_total")
+            else:
+                return True
+        return False
+
+    def _route(self, frame: DataFrame) -> None:
+        """Route the frame, in several steps when a task stopped at its budget."""
+        while True:
+            begun = self._routed()
+            scanned, wanted = self._write(self._stage(frame, self._current_plan()).toArrow(), begun)
+            if scanned >= wanted:
+                return
+            if scanned == begun:
+                raise RuntimeError(f"the batch begins above {begun}, up to where the lanes are routed")
+            frame = frame.where(f"offset > {scanned}")
+
+    def _recover(self, spark: SparkSession, end: int) -> None:
+        """Route (routed, end] from the log itself in ranges, halving what fails."""
+        while (after := self._routed()) < end:
+            self._route_range(spark, after, min(end, after + _RECOVER.entries))
+
+    def _route_range(self, spark: SparkSession, after: int, upto: int) -> None:
+        frame = (
+            spark.read.format(FORMAT)
+            .option("data", str(self._data))
+            .option("after", str(after))
+            .option("upto", str(upto))
+            .load()
+        )
+        try:
+            self._route(frame)
+        except SparkFailed as error:
+            if upto - after > 1:
+                middle = (after + upto) // 2
+                self._route_range(spark, after, middle)
+                self._route_range(spark, middle, upto)
+            else:
+                self._set_aside(upto, _first_line(error))
+
+    def _set_aside(self, offset: int, reason: str) -> None:
+        log.error("the event at position %d cannot be routed and was set aside: %s", offset, reason)
+        aside = Aside(Position(EMBEDDED, Offset(offset)), None, reason)
+        self._lanes.write(Routed(blocks=(), scanned=embedded(offset), aside=(aside,)))
+        self._board.count("tidings_set_aside_total")
+
+    def _write(self, found: pa.Table, begun: int) -> tuple[int, int]:
+        """Write what was found up to where the scanning is without a gap; how far that is, and how far the frame goes."""
+        rows = found.to_pylist()
+        scans = sorted((row["first"], row["last"]) for row in rows if row["kind"] == SCANNED)
+        scanned, wanted = begun, begun
+        for first, last in scans:
+            wanted = max(wanted, last, first)
+            if first <= scanned:
+                scanned = max(scanned, last)
+        if scanned > begun:
+            routed = Routed(blocks=list(_blocks(rows, scanned)), scanned=embedded(scanned), aside=list(_asides(rows, scanned)))
+            self._lanes.write(routed)
+            self._count(routed, scanned - begun)
+        return scanned, wanted
+
+    def _count(self, routed: Routed, events: int) -> None:
+        self._board.count("tidings_routed_total", events)
+        self._board.count("tidings_lane_entries_total", sum(block.count for block in routed.blocks))
+        self._board.count("tidings_set_aside_total", len(routed.aside))
+
+    def _routed(self) -> int:
+        return int(self._lanes.routed().get(EMBEDDED, START))
+
+    def _current_plan(self) -> RoutePlan:
+        """Asked after Spark fixed the end of the batch: every change that governs it is in the registry by then."""
+        revision = self._registry.revision()
+        if self._plan is None or self._plan.revision != revision:
+            self._plan = RoutePlan(self._data, revision, self._routed())
+        return self._plan
+
+
+def _blocks(rows: list[dict[str, object]], upto: int) -> Iterator[Block]:
+    found = [row for row in rows if row["kind"] == BLOCK and _number(row["first"]) <= upto]
+    for row in sorted(found, key=lambda row: (_number(row["lane"]), _number(row["first"]))):
+        offsets = row["offsets"]
+        assert isinstance(offsets, bytes)
+        yield Block(
+            lane=LaneNumber(_number(row["lane"])),
+            partition=EMBEDDED,
+            first=Offset(_number(row["first"])),
+            last=Offset(_number(row["last"])),
+            count=len(offsets) // 8,
+            offsets=offsets,
+        )
+
+
+def _asides(rows: list[dict[str, object]], upto: int) -> Iterator[Aside]:
+    for row in rows:
+        if row["kind"] == ASIDE and _number(row["first"]) <= upto:
+            lane = None if row["lane"] is None else LaneNumber(_number(row["lane"]))
+            yield Aside(Position(EMBEDDED, Offset(_number(row["first"]))), lane, str(row["reason"]))
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    """The line of a Spark failure that says what happened: the last line of the Python traceback if there is one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if "Error" in line or "Exception" in line]
+    return (told or lines or [type(error).__name__])[-1][:500]
