@@ -107,6 +107,14 @@ class ObserveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    restart_first: Seconds
+    restart_max: Seconds
+    restart_reset: Seconds
+    stop_timeout: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of one hub. A value that exists is valid in itself."""
 
@@ -119,6 +127,7 @@ class Settings:
     push: PushSettings
     access: AccessSettings
     observe: ObserveSettings
+    serve: ServeSettings
 
 
 def load(file: Path | None = None, environ: Mapping[str, str] = os.environ, flags: Raw | None = None) -> Settings:

@@ -1,0 +1,109 @@
+"""`tidings serve`: checks, the data folder, the supervisor with its three parts, and the signals that stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tidings.config import Settings
+from tidings.java import Java
+from tidings.observe import lines
+from tidings.observe.board import read_faces
+from tidings.serve import checks, folder, lifeline
+from tidings.serve.child import Part
+from tidings.serve.supervisor import Supervisor
+from tidings.serve.terminal import Terminal, TerminalHandler
+
+log = logging.getLogger("tidings.serve")
+
+STAGES = {"api": 0, "pipeline": 1, "deliver": 1}
+
+
+def serve(settings: Settings, config: Path | None = None, lifeline_fd: int | None = None) -> int:
+    """Run a whole hub until it is told to stop; the exit code. Raises Misconfigured before anything is started."""
+    began = time.monotonic()
+    settings = replace(settings, data=settings.data.absolute())
+    java = checks.check_all(settings)
+    with folder.held(settings.data):
+        folder.wait_for_parts_to_end(settings.data)
+        _forget_boards(settings.data / folder.RUN)
+        checks.check_port(settings)
+        if settings.server.port == 0:
+            chosen = checks.free_port(settings.server.host)
+            settings = replace(settings, server=replace(settings.server, port=chosen))
+        form = lines.format_of(settings.observe, terminal=sys.stdout.isatty())
+        terminal = Terminal(as_json=form == "json")
+        _log_to(terminal, settings, form)
+        try:
+            return asyncio.run(_run(settings, _parts(settings, java, form, _kept(config, settings)), terminal, lifeline_fd, began))
+        finally:
+            terminal.close()
+
+
+async def _run(settings: Settings, parts: list[Part], terminal: Terminal, lifeline_fd: int | None, began: float) -> int:
+    stop, hurry = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        if stop.is_set():
+            hurry.set()
+        else:
+            log.info("stopping: no more requests, then routing and delivery end (once more to stop at once)")
+            stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, asked)
+    if lifeline_fd is not None:
+        lifeline.hold(lifeline_fd, lambda: loop.call_soon_threadsafe(stop.set))
+    address = url_of(settings)
+    log.info("starting on %s, data in %s", address, settings.data)
+    supervisor = Supervisor(parts, settings.serve, lambda: read_faces(settings.data / folder.RUN), terminal)
+    code = await supervisor.run(
+        stop, hurry, lambda: log.info("ready after %.1f s: %s (API page %s/api/docs)", time.monotonic() - began, address, address)
+    )
+    log.info("stopped")
+    return code
+
+
+def url_of(settings: Settings) -> str:
+    """The address of the hub as a client on this machine writes it."""
+    host = settings.server.host
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{host}:{settings.server.port}"
+
+
+def _parts(settings: Settings, java: Java, form: str, config: Path | None) -> list[Part]:
+    flags = ["--data", str(settings.data), "--host", settings.server.host, "--port", str(settings.server.port)]
+    flags += ["--config", str(config)] if config else []
+    flags += ["--log-format", form, "--lifeline", "{lifeline}"]
+    environ = {"JAVA_HOME": str(java.home), "PYTHONUNBUFFERED": "1"}
+    return [
+        Part(name, (sys.executable, "-m", "tidings.cli", name, *flags), stage, environ) for name, stage in STAGES.items()
+    ]
+
+
+def _kept(config: Path | None, settings: Settings) -> Path | None:
+    """A copy of the settings file as read now: a part that is started again later must not get other settings than the rest."""
+    if config is None:
+        return None
+    copy = settings.data / folder.RUN / "config.toml"
+    shutil.copyfile(config, copy)
+    return copy
+
+
+def _forget_boards(run: Path) -> None:
+    """Boards of a former hub say nothing about this one."""
+    for path in run.glob("*.json"):
+        path.unlink(missing_ok=True)
+
+
+def _log_to(terminal: Terminal, settings: Settings, form: str) -> None:
+    root = logging.getLogger()
+    root.handlers[:] = [TerminalHandler(terminal, lines.JsonLines("hub") if form == "json" else lines.TextLines())]
+    root.setLevel(lines.level_of(settings.observe))

@@ -1,0 +1,99 @@
+"""The bodies of the three children: `tidings api`, `tidings pipeline`, `tidings deliver`.
+
+Each imports its part only when it is started, ends in order on SIGTERM or SIGINT, and with its supervisor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+from tidings.config import Settings
+from tidings.errors import Misconfigured
+from tidings.java import find_java
+from tidings.observe import lines
+from tidings.observe.board import Board
+from tidings.serve import checks, folder, lifeline
+from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
+
+log = logging.getLogger("tidings.serve")
+
+_PREDECESSOR_PATIENCE = 10.0
+
+AsyncBody = Callable[[Settings, asyncio.Event, Board], Coroutine[Any, Any, None]]
+
+
+def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> int:
+    """Run one part until it is told to stop; the exit code. `lifeline_fd` is given by a supervisor, which holds the folder."""
+    supervised = lifeline_fd is not None
+    if lifeline_fd is not None:
+        parent = os.getppid()
+        lifeline.hold(lifeline_fd, lifeline.end_session)
+        if part != "pipeline":
+            lifeline.die_with_parent(parent)
+    lines.set_up(settings.observe, part)
+    try:
+        with ExitStack() as held:
+            if not supervised:
+                checks.check_settings(settings)
+                folder.prepare(settings.data)
+                held.enter_context(folder.held(settings.data, shared=True))
+            held.enter_context(folder.part_held(settings.data, part, _PREDECESSOR_PATIENCE if supervised else 0.0))
+            _run_body(part, settings, Board(settings.data / folder.RUN, part))
+    except Misconfigured as error:
+        log.error("%s", error)
+        return MISCONFIGURED
+    except Exception:
+        log.exception("the %s part failed", part)
+        return FAILED
+    return DONE
+
+
+def _run_body(part: str, settings: Settings, board: Board) -> None:
+    board.flush(force=True)
+    match part:
+        case "api":
+            from tidings.app import run_api
+
+            _run_async(run_api, settings, board)
+        case "deliver":
+            from tidings.delivery.push.run import run as run_deliver
+
+            _run_async(run_deliver, settings, board)
+        case "pipeline":
+            os.environ["JAVA_HOME"] = str(find_java().home)
+            from tidings.pipeline.run import run as run_pipeline
+
+            stop = threading.Event()
+            _on_stop_signals(stop.set)
+            run_pipeline(settings, stop, board)
+        case other:
+            raise ValueError(other)
+
+
+def _run_async(body: AsyncBody, settings: Settings, board: Board) -> None:
+    import uvloop
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await body(settings, stop, board)
+
+    uvloop.run(main())
+
+
+def _on_stop_signals(act: Callable[[], None]) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
+        act()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
