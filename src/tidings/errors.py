@@ -19,6 +19,7 @@ TidingsError
 │   ├── Overloaded
 │   ├── NotReady
 │   └── HubUnreachable
+├── HubProblem            what a hub answered to its client
 └── Misconfigured         refuse to start
     ├── UnknownSetting
     ├── DataFolderUnusable
@@ -30,10 +31,10 @@ TidingsError
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class TidingsError(Exception):
@@ -194,6 +195,16 @@ class HubUnreachable(Unavailable):
     """Nobody answers where the hub should be; for its clients."""
 
     code = "hub-unreachable"
+
+
+class HubProblem(TidingsError):
+    """A hub refused what its client asked; `problem` is its answer (problem+json), `str()` the sentence in it."""
+
+    code = "hub-problem"
+
+    def __init__(self, what: str, problem: Mapping[str, Any]) -> None:
+        super().__init__(what)
+        self.problem = problem
 
 
 class Misconfigured(TidingsError):
