@@ -1,0 +1,151 @@
+"""The HTTP binding of CloudEvents: requests into events and events into requests, in binary, structured and batch form.
+
+A request that is no CloudEvent at all is refused here; `tidings.events.plain` reads those for the doors that take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
+
+from tidings.errors import EventFault, InvalidEvent, Malformed
+from tidings.events import media, structured
+from tidings.events.checks import checked, shortened_name
+from tidings.events.headers import (
+    PREFIX,
+    RawHeaders,
+    SortedHeaders,
+    content_type_of,
+    decoded_value,
+    encoded_value,
+    has_context,
+    sorted_out,
+)
+from tidings.events.limits import Limits, all_or_nothing
+from tidings.events.media import Mode
+from tidings.events.model import Event
+from tidings.events.structured import structured_json, structured_line
+
+Headers: TypeAlias = list[tuple[str, str]]
+"""Headers to send: names in lower case, values in visible ASCII."""
+
+__all__ = [
+    "Headers",
+    "Limits",
+    "RawHeaders",
+    "decode",
+    "encode_batch",
+    "encode_binary",
+    "encode_structured",
+    "is_cloudevent",
+    "structured_json",
+    "structured_line",
+]
+
+_MANY_MEMBERS = 64
+"""A batch with more commas than this for each event it may hold is looked at twice."""
+
+
+class _Shape(msgspec.Struct):
+    """The least an event has. Millions of tiny elements fail on the first one, before memory is spent on them."""
+
+    specversion: msgspec.Raw
+
+
+_shapes = msgspec.json.Decoder(list[_Shape]).decode
+_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def is_cloudevent(headers: RawHeaders) -> bool:
+    """Whether a request means to be a CloudEvent: by its content type or by any ce- header."""
+    return has_context(headers) or media.is_cloudevents(content_type_of(headers))
+
+
+def decode(headers: RawHeaders, body: bytes, limits: Limits) -> list[Event]:
+    """The events of a request, all of them valid. All or nothing: one bad event refuses the request.
+
+    Raises InvalidEvent or Malformed (the content), TooLarge (the limits), UnsupportedFormat (a format other than JSON).
+    """
+    told = sorted_out(headers, limits.transport_headers)
+    match media.mode_of(told.content_type):
+        case Mode.BINARY:
+            return [_binary(told, body, limits)]
+        case Mode.STRUCTURED:
+            limits.check_event(len(body))
+            return [structured.read(body, told.transport)]
+        case Mode.BATCH:
+            return _batch(told, body, limits)
+
+
+def _binary(told: SortedHeaders, body: bytes, limits: Limits) -> Event:
+    limits.check_event(len(body) + told.context_bytes)
+    if not told.context:
+        detail = "this is no CloudEvent: it has neither ce- headers nor a content type of application/cloudevents"
+        raise InvalidEvent([EventFault(0, "specversion", "missing", detail)])
+    attributes = _context_of(told)
+    if told.content_type:
+        attributes["datacontenttype"] = told.content_type
+    # Without a content type the body is bytes of no type (CEH-08): nothing may imply JSON for it.
+    typeless = not told.content_type and body != b""
+    return checked(attributes, body or None, base64=typeless, transport=told.transport)
+
+
+def _context_of(told: SortedHeaders) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    faults: list[EventFault] = []
+    for name, value in told.context:
+        if name in attributes:
+            faults.append(_fault(name, "duplicate", f"the header {PREFIX}{shortened_name(name)} appears twice"))
+        elif name == "datacontenttype":
+            faults.append(_fault(name, "bad-name", "the content type is told by Content-Type, not by ce-datacontenttype"))
+        try:
+            attributes[name] = decoded_value(value)
+        except UnicodeDecodeError:
+            faults.append(_fault(name, "bad-character", "the value is not valid UTF-8"))
+    if faults:
+        raise InvalidEvent(faults)
+    return attributes
+
+
+def _fault(name: str, code: str, detail: str) -> EventFault:
+    return EventFault(0, shortened_name(name), code, detail)
+
+
+def _batch(told: SortedHeaders, body: bytes, limits: Limits) -> list[Event]:
+    limits.check_batch_bytes(len(body))
+    try:
+        if body.count(b",") > _MANY_MEMBERS * limits.batch_events:
+            _shapes(body)
+        elements = _elements(body)
+    except RecursionError:
+        raise Malformed("the JSON text nests too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"this is not a JSON array of events: {error}") from None
+    limits.check_batch_events(len(elements))
+    texts = [bytes(element) for element in elements]
+    return all_or_nothing(texts, lambda text, index: structured.read(text, told.transport, index), limits)
+
+
+def encode_binary(event: Event) -> tuple[Headers, bytes]:
+    """The event with its attributes as headers and its payload as the body."""
+    content_type = event.datacontenttype
+    if content_type is None and event.data is not None and not event.base64:
+        content_type = media.JSON  # implied so far; other forms have to say it (CEJ-05)
+    headers = [("content-type", content_type)] if content_type is not None else []
+    for name, value in event.attributes.items():
+        if name != "datacontenttype":
+            headers.append((PREFIX + name, encoded_value(value)))
+    headers.extend(event.transport.items())
+    return headers, event.data or b""
+
+
+def encode_structured(event: Event) -> tuple[Headers, bytes]:
+    """The event as one JSON object, with the exact content type that every SDK knows (WH-20)."""
+    return [("content-type", media.STRUCTURED), *event.transport.items()], structured_json(event)
+
+
+def encode_batch(events: Iterable[Event]) -> tuple[Headers, bytes]:
+    """The events as one JSON array. Transport headers belong to one event each and are left out."""
+    return [("content-type", media.BATCH)], b"[%b]" % b",".join(map(structured_json, events))

@@ -1,0 +1,96 @@
+"""JSON text that may enter the hub: valid, UTF-8, no repeated member names, not too deep (CEJ-07).
+
+The check for repeated names rests on counting: decoding drops a repeated member, so writing the value again gives fewer double
+quotes than the text had. Nothing else changes their number, except the escape for a quote itself, which is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from tidings.errors import Malformed, shortened
+
+MAX_DEPTH = 128
+"""How deep objects and lists may nest in a payload."""
+
+# `float` gives infinity for 1e400 where msgspec's own reading refuses it; the text is kept anyway.
+_decode = msgspec.json.Decoder(float_hook=float).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def parse(text: bytes, depth: int = MAX_DEPTH) -> Any:
+    """The value of the text; Malformed says what is wrong with it and where."""
+    try:
+        value = _decode(text)
+        repeated = text.count(b'"') != _encode(value).count(b'"') or (b"\\" in text and b"\\u0022" in text)
+    except RecursionError:
+        raise _too_deep(depth) from None
+    except UnicodeDecodeError:
+        raise Malformed("the JSON text is not valid UTF-8", at=_place_of_bad_utf8(text)) from None
+    except msgspec.DecodeError as error:
+        raise _unreadable(text, error) from None
+    if len(text) > 2 * depth and _is_deeper(text, value, depth):
+        raise _too_deep(depth)
+    if repeated:
+        _refuse_repeated_names(text)
+    return value
+
+
+def is_sound(text: bytes) -> bool:
+    """Whether the text may stand as a JSON value in a structured event."""
+    try:
+        parse(text)
+    except Malformed:
+        return False
+    return True
+
+
+def _unreadable(text: bytes, error: Exception) -> Malformed:
+    if not text.strip():
+        return Malformed("the JSON text is empty", expected="one JSON value")
+    if text.startswith(b"\xef\xbb\xbf"):
+        return Malformed("the JSON text begins with a byte order mark", expected="UTF-8 without one")
+    return Malformed(f"this cannot be read as JSON: {error}")
+
+
+def _place_of_bad_utf8(text: bytes) -> str:
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start}"
+    return ""
+
+
+def _too_deep(depth: int) -> Malformed:
+    return Malformed("the JSON text nests too deeply", expected=f"at most {depth} levels")
+
+
+def _is_deeper(text: bytes, value: Any, depth: int) -> bool:
+    if text.count(b"{") + text.count(b"[") <= depth:
+        return False
+    level: list[Any] = [[value]]
+    for _ in range(depth + 1):
+        level = [child for parent in level for child in _children(parent) if isinstance(child, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _children(parent: Any) -> Any:
+    return parent.values() if isinstance(parent, dict) else parent
+
+
+def _refuse_repeated_names(text: bytes) -> None:
+    json.loads(text, object_pairs_hook=_without_repeats)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    seen: set[str] = set()
+    name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    raise Malformed(f"the member {shortened(name)} appears twice in one object", expected="each name once")

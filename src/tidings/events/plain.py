@@ -1,0 +1,92 @@
+"""Requests that are no CloudEvents: plain JSON, lines of JSON, or any bytes, made into events by the native door.
+
+| content type | becomes |
+|---|---|
+| none, or a JSON type | one event whose data is the body, also when it is a list |
+| application/x-ndjson | an event per line; a line that is an object with `specversion` is a CloudEvent itself |
+| anything else | one event with the body as its bytes and that datacontenttype |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from itertools import islice
+
+import msgspec
+
+from tidings.clock import Instant, rfc3339
+from tidings.errors import Malformed
+from tidings.events import jsontext, media, structured
+from tidings.events.checks import SPECVERSION, checked
+from tidings.events.headers import RawHeaders, sorted_out
+from tidings.events.limits import Limits, all_or_nothing
+from tidings.events.model import Event
+
+_LINES = frozenset(("application/x-ndjson", "application/ndjson", "application/jsonl"))
+
+
+class Unnamed(msgspec.Struct, frozen=True, gc=False):
+    """What a plain event is given, since it does not say it itself."""
+
+    source: str
+    type: str
+    now: Instant
+    new_id: Callable[[], str]
+
+
+def plain(headers: RawHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
+    """The events of a plain request. Raises Malformed, InvalidEvent and TooLarge as `decode` does."""
+    told = sorted_out(headers, limits.transport_headers)
+    stamp = _Stamp(unnamed, told.transport)
+    if media.essence_of(told.content_type) in _LINES:
+        return _lines(body, limits, stamp)
+    limits.check_event(len(body))
+    content_type = told.content_type or media.JSON
+    if media.is_json(content_type):
+        _check_json(body, told.content_type)
+    return [stamp.event(content_type, body, 0)]
+
+
+class _Stamp:
+    """Makes the plain events of one request; they share their time."""
+
+    def __init__(self, unnamed: Unnamed, transport: Mapping[str, str]) -> None:
+        self._unnamed = unnamed
+        self._time = rfc3339(unnamed.now)
+        self.transport = transport
+
+    def event(self, content_type: str, data: bytes, index: int) -> Event:
+        attributes = {
+            "specversion": SPECVERSION,
+            "id": self._unnamed.new_id(),
+            "source": self._unnamed.source,
+            "type": self._unnamed.type,
+            "time": self._time,
+            "datacontenttype": content_type,
+        }
+        return checked(attributes, data or None, transport=self.transport, index=index)
+
+
+def _check_json(body: bytes, content_type: str) -> None:
+    try:
+        jsontext.parse(body)
+    except Malformed as error:
+        if content_type:
+            raise
+        raise Malformed(f"{error.what}; a body that is not JSON needs a Content-Type", at=error.at) from None
+
+
+def _lines(body: bytes, limits: Limits, stamp: _Stamp) -> list[Event]:
+    limits.check_batch_bytes(len(body))
+    filled = (line for line in map(bytes.strip, BytesIO(body)) if line)
+    lines = list(islice(filled, limits.batch_events + 1))
+    limits.check_batch_events(len(lines))
+    return all_or_nothing(lines, lambda line, index: _line(line, index, stamp), limits)
+
+
+def _line(line: bytes, index: int, stamp: _Stamp) -> Event:
+    value = jsontext.parse(line, jsontext.MAX_DEPTH + 1)
+    if isinstance(value, dict) and "specversion" in value:
+        return structured.from_members(value, line, stamp.transport, index)
+    return stamp.event(media.JSON, line, index)

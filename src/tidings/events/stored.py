@@ -1,0 +1,42 @@
+"""The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
+
+The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers) and `$base64`
+stand beside them only when there is something to say: `$` cannot begin the name of an attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidings.errors import Malformed
+from tidings.events.model import Event
+
+HEADERS = "$headers"
+BASE64 = "$base64"
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def head_of(event: Event) -> bytes:
+    """Everything about the event but its payload."""
+    if not event.transport and not event.base64:
+        return _encode(event.attributes)
+    head: dict[str, Any] = dict(event.attributes)
+    if event.transport:
+        head[HEADERS] = event.transport
+    if event.base64:
+        head[BASE64] = True
+    return _encode(head)
+
+
+def event_from(head: bytes, data: bytes | None) -> Event:
+    """The event that was stored. Its rules were checked before; Malformed only when the head is damaged."""
+    try:
+        attributes = _decode(head)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"a stored event cannot be read: {error}") from error
+    transport = attributes.pop(HEADERS, None)
+    return Event(attributes, data, attributes.pop(BASE64, False), transport or {})
