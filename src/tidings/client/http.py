@@ -15,6 +15,9 @@ DEFAULT_URL = "http://127.0.0.1:8484"
 
 Query = Mapping[str, object]
 
+_LOST = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+"""A kept connection was closed at the other end."""
+
 
 class HubClient:
     """One hub as seen by one caller. Not to be shared between threads."""
@@ -24,7 +27,11 @@ class HubClient:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Misconfigured("the address of the hub cannot be read", found=url, expected=DEFAULT_URL)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
-        self._secure, self._address, self._path = parts.scheme == "https", parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
+        self._secure, self._address, self._path = (
+            parts.scheme == "https",
+            parts.netloc.rpartition("@")[2],
+            parts.path.rstrip("/"),
+        )
         self._token = token
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
@@ -64,14 +71,15 @@ class HubClient:
             headers["content-type"] = content_type
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
-        reused = self._connection is not None
-        try:
-            return self._exchange(method, target, body, headers)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-            self.close()
-            if not reused or method == "POST":
-                raise self._unreachable(error) from error
-        return self._exchange(method, target, body, headers)
+        try_again = self._connection is not None and method != "POST"
+        while True:
+            try:
+                return self._exchange(method, target, body, headers)
+            except _LOST as error:
+                self.close()
+                if not try_again:
+                    raise self._unreachable(error) from error
+                try_again = False
 
     def _exchange(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         if self._connection is None:
@@ -81,7 +89,7 @@ class HubClient:
             self._connection.request(method, target, body, headers)
             response = self._connection.getresponse()
             answer = response.read()
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+        except _LOST:
             raise
         except (OSError, http.client.HTTPException) as error:
             self.close()
@@ -91,7 +99,11 @@ class HubClient:
         return answer
 
     def _unreachable(self, error: Exception) -> HubUnreachable:
-        why = "it took too long to answer" if isinstance(error, TimeoutError) else (getattr(error, "strerror", None) or str(error))
+        why = (
+            "it took too long to answer"
+            if isinstance(error, TimeoutError)
+            else (getattr(error, "strerror", None) or str(error))
+        )
         return HubUnreachable(
             f"no hub answers at {self.url} ({why}); start one with `tidings serve`, or say where it is with --url or TIDINGS_URL"
         )

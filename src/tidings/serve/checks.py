@@ -6,7 +6,7 @@ import errno
 import socket
 from collections.abc import Iterator
 
-from tidings.access.rules import check_bind
+from tidings.access.rules import check_access
 from tidings.config import Settings
 from tidings.errors import Misconfigured, PortInUse
 from tidings.java import Java, find_java
@@ -21,7 +21,7 @@ def check_settings(settings: Settings) -> None:
         raise Misconfigured("; ".join(found))
     lines.format_of(settings.observe, terminal=False)
     lines.level_of(settings.observe)
-    check_bind(settings)
+    check_access(settings.access, settings.server.host)
 
 
 def clashes(settings: Settings) -> Iterator[str]:

@@ -50,7 +50,10 @@ def version_of(folder: Path) -> int | None:
         found = json.loads(text)["format"]
     except (ValueError, TypeError, KeyError) as error:
         raise DataFolderUnusable(
-            "the version file of the data folder is damaged", at=str(folder / VERSION_FILE), found=text, expected='{"format": 1}'
+            "the version file of the data folder is damaged",
+            at=str(folder / VERSION_FILE),
+            found=text,
+            expected='{"format": 1}',
         ) from error
     check_format(found, str(folder))
     return int(found)
@@ -81,7 +84,10 @@ def _refuse_foreign(folder: Path) -> None:
     others = sorted(path.name for path in folder.iterdir())
     if others and not any(name.endswith(".db") or name in (LOCK_FILE, RUN) for name in others):
         raise DataFolderUnusable(
-            "the data folder holds other things", at=str(folder), found=others[0], expected="an empty folder or the data of a hub"
+            "the data folder holds other things",
+            at=str(folder),
+            found=others[0],
+            expected="an empty folder or the data of a hub",
         )
 
 
@@ -161,6 +167,8 @@ def _pid_in(file: IO[str]) -> int | None:
 def _taken(path: Path, pid: int | None) -> DataFolderUnusable:
     who = f" (process {pid})" if pid else ""
     if path.name == LOCK_FILE:
-        return DataFolderUnusable(f"another hub{who} uses the data folder {path.parent}; stop it, or choose another with --data")
+        return DataFolderUnusable(
+            f"another hub{who} uses the data folder {path.parent}; stop it, or choose another with --data"
+        )
     part = path.stem
     return DataFolderUnusable(f"another {part} part{who} uses the data folder {path.parent.parent}; stop it first")

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidings.config import Settings
@@ -41,7 +42,9 @@ def serve(settings: Settings, config: Path | None = None, lifeline_fd: int | Non
         terminal = Terminal(as_json=form == "json")
         _log_to(terminal, settings, form)
         try:
-            return asyncio.run(_run(settings, _parts(settings, java, form, _kept(config, settings)), terminal, lifeline_fd, began))
+            return asyncio.run(
+                _run(settings, _parts(settings, java, form, _kept(config, settings)), terminal, lifeline_fd, began)
+            )
         finally:
             terminal.close()
 
@@ -60,12 +63,14 @@ async def _run(settings: Settings, parts: list[Part], terminal: Terminal, lifeli
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, asked)
     if lifeline_fd is not None:
-        lifeline.hold(lifeline_fd, lambda: loop.call_soon_threadsafe(stop.set))
+        lifeline.hold(lifeline_fd, partial(loop.call_soon_threadsafe, stop.set))
     address = url_of(settings)
     log.info("starting on %s, data in %s", address, settings.data)
     supervisor = Supervisor(parts, settings.serve, lambda: read_faces(settings.data / folder.RUN), terminal)
     code = await supervisor.run(
-        stop, hurry, lambda: log.info("ready after %.1f s: %s (API page %s/api/docs)", time.monotonic() - began, address, address)
+        stop,
+        hurry,
+        lambda: log.info("ready after %.1f s: %s (API page %s/api/docs)", time.monotonic() - began, address, address),
     )
     log.info("stopped")
     return code
@@ -83,9 +88,7 @@ def _parts(settings: Settings, java: Java, form: str, config: Path | None) -> li
     flags += ["--config", str(config)] if config else []
     flags += ["--log-format", form, "--lifeline", "{lifeline}"]
     environ = {"JAVA_HOME": str(java.home), "PYTHONUNBUFFERED": "1"}
-    return [
-        Part(name, (sys.executable, "-m", "tidings.cli", name, *flags), stage, environ) for name, stage in STAGES.items()
-    ]
+    return [Part(name, (sys.executable, "-m", "tidings.cli", name, *flags), stage, environ) for name, stage in STAGES.items()]
 
 
 def _kept(config: Path | None, settings: Settings) -> Path | None:

@@ -18,13 +18,13 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 
 
-def hold(fd: int, gone: Callable[[], None]) -> None:
+def hold(fd: int, gone: Callable[[], object]) -> None:
     """Call `gone` in a thread once nobody holds the other end of the pipe `fd`; at once when that is so already."""
     os.set_inheritable(fd, False)
     threading.Thread(target=_wait, args=(fd, gone), name="lifeline", daemon=True).start()
 
 
-def _wait(fd: int, gone: Callable[[], None]) -> None:
+def _wait(fd: int, gone: Callable[[], object]) -> None:
     with contextlib.suppress(OSError):
         while os.read(fd, 64):
             pass

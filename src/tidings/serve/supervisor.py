@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from tidings.config import ServeSettings
 from tidings.observe.board import Face
@@ -119,12 +120,15 @@ class Supervisor:
         await asyncio.gather(*keepers.values(), return_exceptions=True)
 
     async def _ended(self, names: Sequence[str], keepers: Mapping[str, asyncio.Task[None]], hurry: asyncio.Event) -> None:
-        hurried = asyncio.create_task(hurry.wait())
-        ending = asyncio.gather(*(keepers[name] for name in names), return_exceptions=True)
-        await asyncio.wait({hurried, ending}, timeout=self._settings.stop_timeout, return_when=asyncio.FIRST_COMPLETED)
-        hurried.cancel()
+        ending = [keepers[name] for name in names]
+        if not ending:
+            return
+        watched: set[asyncio.Task[Any]] = {asyncio.create_task(hurry.wait()), asyncio.create_task(asyncio.wait(ending))}
+        await asyncio.wait(watched, timeout=self._settings.stop_timeout, return_when=asyncio.FIRST_COMPLETED)
+        for task in watched:
+            task.cancel()
         for name in names:
             if not keepers[name].done() and name in self._children:
                 log.warning("the %s part did not stop in time and is killed", name)
                 self._children[name].kill()
-        await ending
+        await asyncio.wait(ending)

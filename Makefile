@@ -1,0 +1,53 @@
+# Tidings. `make help` lists what there is. Everything runs from .venv, which is made when it is missing or out of date.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DATA ?= ./tidings-data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java run test check lint bench faults format clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | while IFS='|' read -r target text; do \
+	  printf '  make %-8s %s\n' "$$target" "$$text"; done
+
+$(STAMP): requirements.lock pyproject.toml scripts/setup
+	@scripts/setup $(PYTHON) $(VENV)
+	@touch $@
+
+setup: $(STAMP) ## Make .venv with everything in requirements.lock
+
+java: $(STAMP) ## Find a Java for Spark, or install one
+	@scripts/java $(BIN)/python
+
+run: $(STAMP) java ## Start a hub with a small demo to watch (data in ./tidings-data, or DATA=…)
+	@$(BIN)/tidings demo --data $(DATA)
+
+lint: $(STAMP)
+	@$(BIN)/ruff check src tests
+	@$(BIN)/ruff format --check src tests
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+check: lint ## Lint, types, and the tests that start neither Spark nor a hub (under two minutes)
+	@$(BIN)/pytest -m "not spark and not hub"
+
+test: $(STAMP) java lint ## Everything: lint, types, all tests
+	@$(BIN)/pytest
+
+bench: $(STAMP) java ## Measure speed; one table
+	@$(BIN)/python -m bench
+
+faults: $(STAMP) java ## Kill a publishing hub fifty times and count what was lost
+	@$(BIN)/python -m tests.faults --kills 50 --events 100000
+
+format: $(STAMP) ## Format and tidy the code
+	@$(BIN)/ruff check --fix src tests
+	@$(BIN)/ruff format src tests
+
+clean: ## Remove .venv and caches; data stays
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info build dist
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,74 @@
+"""`tidings backup` and `tidings restore`: the data folder as one file. They work on the files, not over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidings.cli.command import Hub, command
+from tidings.cli.serve import Config, Data, settings_of
+from tidings.cli.show import print_json, say
+
+_PANEL = "Operating"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register backup and restore."""
+
+    @command(app, "backup", rich_help_panel=_PANEL)
+    def backup(
+        hub: Hub,
+        file: Annotated[Path, typer.Argument(help="The file to write, .tar or .tar.gz.")],
+        data: Data = None,
+        config: Config = None,
+        replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it is there.")] = False,
+    ) -> None:
+        """Copy everything of a hub, which may be running, into one file."""
+        from tidings.backup import archive
+        from tidings.clock import SystemClock
+
+        folder = settings_of(data=data, config=config).data
+        with _progress("copying", archive.size_of(folder)) as advance:
+            made = archive.make(folder, file, SystemClock().now(), advance, replace=replace)
+        if hub.json:
+            print_json({"file": str(file), "at": made.at, "bytes": made.bytes, "files": list(made.files)})
+        else:
+            say(f"{file}: {len(made.files)} files, {made.bytes / 1e6:,.1f} MB of data as of {made.at}")
+
+    @command(app, "restore", rich_help_panel=_PANEL)
+    def restore(
+        hub: Hub,
+        file: Annotated[Path, typer.Argument(help="The file that `tidings backup` wrote.")],
+        data: Data = None,
+        config: Config = None,
+    ) -> None:
+        """Bring a backup into an empty data folder."""
+        from tidings.backup import archive
+
+        folder = settings_of(data=data, config=config).data
+        with _progress("restoring", None) as advance:
+            found = archive.restore(file, folder, advance)
+        if hub.json:
+            print_json({"data": str(folder), "at": found.at, "bytes": found.bytes, "files": list(found.files)})
+        else:
+            say(f"{folder} now holds the hub as of {found.at}; start it with `tidings serve --data {folder}`")
+
+
+@contextmanager
+def _progress(doing: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done: bar.advance(task, done)

@@ -1,0 +1,94 @@
+"""`tidings serve`, and its three parts as commands of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidings.cli.command import Hub, with_exit_code
+
+if TYPE_CHECKING:
+    from tidings.config import Settings
+
+Data = Annotated[Path | None, typer.Option("--data", help="Folder that holds everything; ./tidings-data unless set.")]
+Port = Annotated[int | None, typer.Option("--port", help="Port to listen on; 8484 unless set, 0 chooses a free one.")]
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; loopback unless set.")]
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file (TOML); else TIDINGS_CONFIG.")]
+LogFormat = Annotated[str | None, typer.Option("--log-format", help="text, json or auto.")]
+Lifeline = Annotated[int | None, typer.Option("--lifeline", hidden=True)]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register serve, api, pipeline and deliver."""
+
+    @app.command("serve")
+    def serve(
+        data: Data = None,
+        port: Port = None,
+        host: Host = None,
+        config: Config = None,
+        log_format: LogFormat = None,
+        lifeline: Lifeline = None,
+    ) -> None:
+        """Run a whole hub on this machine until Ctrl-C or SIGTERM."""
+
+        def act() -> int:
+            from tidings.serve.hub import serve as run_hub
+
+            return run_hub(settings_of(data, port, host, config, log_format), config_file(config), lifeline)
+
+        with_exit_code(Hub(), act)
+
+    for part, does in {
+        "api": "takes requests and keeps the log and the registry",
+        "pipeline": "routes events into lanes on Spark",
+        "deliver": "pushes what is in the lanes to callbacks",
+    }.items():
+        app.command(part, help=f"Run only the part that {does}.", rich_help_panel="Single parts")(_part_command(part))
+
+
+def _part_command(part: str) -> Any:
+    def run(
+        data: Data = None,
+        port: Port = None,
+        host: Host = None,
+        config: Config = None,
+        log_format: LogFormat = None,
+        lifeline: Lifeline = None,
+    ) -> None:
+        def act() -> int:
+            from tidings.serve.parts import run_part
+
+            return run_part(part, settings_of(data, port, host, config, log_format), lifeline)
+
+        with_exit_code(Hub(), act)
+
+    return run
+
+
+def settings_of(
+    data: Path | None = None,
+    port: int | None = None,
+    host: str | None = None,
+    config: Path | None = None,
+    log_format: str | None = None,
+) -> Settings:
+    """The settings of this start, flags on top. Raises Misconfigured."""
+    from tidings.config import load
+
+    given: dict[str, dict[str, object]] = {"server": {"port": port, "host": host}, "observe": {"log_format": log_format}}
+    flags: dict[str, Any] = {
+        section: {key: value for key, value in keys.items() if value is not None} for section, keys in given.items()
+    }
+    if data is not None:
+        flags["data"] = str(data)
+    return load(config_file(config), flags=flags)
+
+
+def config_file(config: Path | None) -> Path | None:
+    """The settings file that was asked for, by flag or by TIDINGS_CONFIG."""
+    named = os.environ.get("TIDINGS_CONFIG")
+    return config or (Path(named) if named else None)

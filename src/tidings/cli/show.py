@@ -1,0 +1,88 @@
+"""What commands print: JSON for programs, tables and sentences for people, plain when there is no terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def print_json(value: Any, *, err: bool = False) -> None:
+    """One JSON value on one line, so that a stream of them is NDJSON."""
+    print(json.dumps(value, ensure_ascii=False), file=sys.stderr if err else sys.stdout, flush=True)
+
+
+def say(sentence: str) -> None:
+    """A sentence for a person."""
+    print(sentence, flush=True)
+
+
+def print_error(sentence: str) -> None:
+    """A sentence about what went wrong."""
+    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+    print(f"{red}{sentence}{plain}", file=sys.stderr, flush=True)
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
+    """Rows under their headings; `empty` is said when there are none. Words in a row are never broken when piped."""
+    texts = [[_text(cell) for cell in row] for row in rows]
+    if not texts:
+        say(empty)
+    elif sys.stdout.isatty():
+        console().print(table(columns, texts))
+    else:
+        print_plain(columns, texts)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(cell) for cell in row))
+    return made
+
+
+def print_plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(line[n]) for line in (columns, *rows)) for n in range(len(columns))]
+    for line in (columns, *rows):
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """A document as `name: value` lines; what is nested is shown as JSON."""
+    width = max((len(key) for key in document), default=0)
+    for key, value in document.items():
+        if value not in (None, "", {}, []):
+            print(f"{key.ljust(width)}  {_text(value)}")
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.1f}"
+        case str():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)
