@@ -37,8 +37,11 @@ class RegistryWriter(RegistryReader, Protocol):
         Assigns topic and lane numbers. All or nothing; a document equal to what is in force makes no new version.
         """
 
-    def delete(self, kind: type[Document], name: Name, *, by: str, at: Instant, marks: Marks) -> Document:
-        """End the document in force from above `marks`, and what cannot stand without it. Raises NotFound or Conflict."""
+    def delete(self, kind: type[Document], name: Name, *, by: str, at: Instant, marks: Marks, force: bool = False) -> Document:
+        """End the document in force from above `marks`, and what cannot stand without it. Raises NotFound or Conflict.
+
+        A topic that subscriptions ask for by name ends only with `force`; they keep their other topics, or end with it.
+        """
 
     def forget(self, below: Marks) -> int:
         """Drop superseded versions that govern no position above `below`; how many went."""

@@ -1,0 +1,32 @@
+"""The pure rules of the registry: names, what a document may say, approvals, what a change brings with it, and routes.
+
+Nothing here does I/O or asks for the time. Doors call `check` before a change; the store calls the rest.
+"""
+
+from tidings.registry.rules.approvals import decision, listed, may_publish, sourced
+from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_delete, plan_put
+from tidings.registry.rules.documents import check, check_shape
+from tidings.registry.rules.keys import Key, Version, key_of
+from tidings.registry.rules.names import covers, parse_name
+from tidings.registry.rules.routes import routes
+
+__all__ = [
+    "Key",
+    "Numbers",
+    "Plan",
+    "Version",
+    "World",
+    "applied",
+    "check",
+    "check_shape",
+    "covers",
+    "decision",
+    "key_of",
+    "listed",
+    "may_publish",
+    "parse_name",
+    "plan_delete",
+    "plan_put",
+    "routes",
+    "sourced",
+]

@@ -1,0 +1,79 @@
+"""What a push may say: the address of the callback, extra headers, bounds of its settings.
+
+Only syntax is judged here. Whether an address may be reached is decided at every attempt, since names change their address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from tidings.registry.model import Push
+from tidings.registry.rules.values import Fault, between
+
+URL_CHARACTERS = 2048
+HEADERS = 32
+HEADER_CHARACTERS = 4096
+INFLIGHT = (1, 10_000)
+TRIES = (1, 1000)
+WAIT = (0.001, 7 * 86400.0)
+ATTEMPT = (0.1, 600.0)
+
+RESERVED = frozenset({"host", "connection", "content-length", "content-type", "transfer-encoding", "te", "trailer", "upgrade"})
+"""Headers that say how the request itself is laid out."""
+
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+
+
+def push_faults(push: Push) -> Iterator[Fault]:
+    """Everything wrong with a push."""
+    fault = url_fault(push.url)
+    if fault:
+        yield "delivery.url", fault
+    yield from _headers(push.headers)
+    yield from between("delivery.inflight", push.inflight, INFLIGHT, "requests")
+    yield from between("delivery.tries", push.tries, TRIES, "attempts")
+    yield from between("delivery.retry_first", push.retry_first, WAIT, "seconds")
+    yield from between("delivery.retry_max", push.retry_max, WAIT, "seconds")
+    yield from between("delivery.attempt_timeout", push.attempt_timeout, ATTEMPT, "seconds")
+    if push.retry_first is not None and push.retry_max is not None and push.retry_first > push.retry_max:
+        yield "delivery.retry_first", "the first wait is longer than the longest one (retry_max)"
+
+
+def url_fault(url: str) -> str | None:
+    """What is wrong with the address of a callback; None when nothing is."""
+    if len(url) > URL_CHARACTERS:
+        return f"an address has at most {URL_CHARACTERS} characters"
+    if not _VISIBLE.fullmatch(url):
+        return "an address is visible ASCII without spaces; write anything else percent-encoded"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "this is no http or https address"
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _HOST.fullmatch(parts.hostname):
+        return "expected an address such as https://shop.example/hook"
+    if port == 0:
+        return "port 0 cannot be reached"
+    if parts.username is not None or parts.password is not None:
+        return "no user or password in an address; use a header"
+    return "a fragment (#…) is never sent" if "#" in url else None
+
+
+def _headers(headers: Mapping[str, str]) -> Iterator[Fault]:
+    if len(headers) > HEADERS:
+        yield "delivery.headers", f"at most {HEADERS} headers"
+    if len({name.lower() for name in headers}) < len(headers):
+        yield "delivery.headers", "a header is given twice; upper and lower case are the same"
+    for name, value in headers.items():
+        path = f"delivery.headers.{name[:50]}"
+        if not _TOKEN.fullmatch(name):
+            yield path, "this is no header name"
+        elif name.lower() in RESERVED or name.lower().startswith("ce-"):
+            yield path, "this header is the hub's own"
+        if len(value) > HEADER_CHARACTERS or not _HEADER_VALUE.fullmatch(value):
+            yield path, f"a header value is one line of at most {HEADER_CHARACTERS} ASCII characters"

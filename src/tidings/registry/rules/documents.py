@@ -1,0 +1,173 @@
+"""What a document may say by itself. All that is wrong is told at once, each with the path of the field and the reason.
+
+What a document refers to (does the topic exist?) is checked by `changes`, against what is in force when the change is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
+
+import msgspec
+
+from tidings import config
+from tidings.errors import Malformed
+from tidings.registry.model import Approval, Exposure, Name, NamespaceSource, Push, Subscription, Topic, TopicsSource
+from tidings.registry.port import Document
+from tidings.registry.rules.callbacks import push_faults
+from tidings.registry.rules.names import name_fault, namespace_fault
+from tidings.registry.rules.values import Fault, between, refuse
+
+DAY = 86400.0
+RETENTION = (1.0, 3650 * DAY)
+EVENT_BYTES = (1, 16 << 20)
+TEXT_CHARACTERS = 4096
+LABELS = 64
+SOURCE_TOPICS = 1000
+LISTED = 1000
+SCHEMA_BYTES = 256 << 10
+FILTER_BYTES = 64 << 10
+
+ParseFilter = Callable[[str, Any], object]
+CompileSchema = Callable[[Mapping[str, Any]], object]
+
+
+def check(
+    documents: Sequence[Document], *, parse: ParseFilter | None = None, compile_schema: CompileSchema | None = None
+) -> None:
+    """Raise InvalidDocument unless every document is right in itself, filters and schemas included.
+
+    Called before a change, outside of the log's fence: reading a filter takes longer than a fence should last.
+    `parse` is `tidings.filters.parse` unless given; schemas are compiled by `compile_schema` where one is given.
+    """
+    read = parse or _parse_filter
+    refuse(documents, lambda document: [*shape_faults(document), *_meaning_faults(document, read, compile_schema)])
+
+
+def check_shape(documents: Sequence[Document]) -> None:
+    """The quick part of `check`: everything but the meaning of filters and schemas."""
+    refuse(documents, shape_faults)
+
+
+def shape_faults(document: Document) -> list[Fault]:
+    """Everything wrong with a document, but for the meaning of its filter or schema."""
+    match document:
+        case Topic():
+            return list(_topic(document))
+        case Exposure():
+            return list(_exposure(document))
+        case Subscription():
+            return list(_subscription(document))
+        case Approval():
+            return [*_name("subscription", document.subscription), *_name("topic", document.topic)]
+        case _:
+            assert_never(document)
+
+
+def _topic(topic: Topic) -> Iterator[Fault]:
+    yield from _name("name", topic.name)
+    yield from _text("description", topic.description)
+    yield from between("retention", topic.retention, RETENTION, "seconds")
+    yield from between("max_event_bytes", topic.max_event_bytes, EVENT_BYTES, "bytes")
+    if topic.duplicates is not None:
+        yield from _duplicates(topic.duplicates)
+    if not (topic.key_attribute.isascii() and topic.key_attribute.isalnum() and topic.key_attribute.islower()):
+        yield "key_attribute", "a CloudEvents attribute has lower-case letters and digits"
+    if topic.schema is not None:
+        yield from _json("schema", topic.schema, SCHEMA_BYTES)
+    yield from _labels(topic.labels)
+
+
+def _duplicates(setting: str) -> Iterator[Fault]:
+    if setting in ("off", "forever"):
+        return
+    try:
+        window = config.seconds(setting)
+    except ValueError:
+        yield "duplicates", 'expected "off", a window such as "24h", or "forever"'
+        return
+    yield from between("duplicates", window, RETENTION, "seconds")
+
+
+def _exposure(exposure: Exposure) -> Iterator[Fault]:
+    yield from _name("topic", exposure.topic)
+    for path, patterns in (("publishers", exposure.publishers), ("subscribers", exposure.subscribers)):
+        if len(patterns) > LISTED:
+            yield path, f"at most {LISTED} can be listed"
+        yield from ((f"{path}[{n}]", "an empty text lists nobody") for n, pattern in enumerate(patterns) if not pattern)
+
+
+def _subscription(subscription: Subscription) -> Iterator[Fault]:
+    yield from _name("name", subscription.name)
+    yield from _source(subscription.source)
+    if isinstance(subscription.delivery, Push):
+        yield from push_faults(subscription.delivery)
+    if subscription.filter is not None:
+        yield from _json("filter.text", subscription.filter.text, FILTER_BYTES)
+    yield from _text("owner", subscription.owner)
+    yield from _text("description", subscription.description)
+    yield from _labels(subscription.labels)
+
+
+def _source(source: TopicsSource | NamespaceSource) -> Iterator[Fault]:
+    match source:
+        case NamespaceSource(namespace):
+            fault = namespace_fault(namespace)
+            if fault:
+                yield "source.namespace", fault
+        case TopicsSource(topics):
+            if not topics:
+                yield "source.topics", "a subscription needs at least one topic"
+            if len(topics) > SOURCE_TOPICS:
+                yield "source.topics", f"at most {SOURCE_TOPICS} topics can be listed; a namespace takes any number"
+            if len(set(topics)) < len(topics):
+                yield "source.topics", "a topic is listed twice"
+            for n, topic in enumerate(topics):
+                yield from _name(f"source.topics[{n}]", topic)
+
+
+def _name(path: str, name: Name) -> Iterator[Fault]:
+    fault = namespace_fault(name.namespace) or name_fault(name.name)
+    if fault:
+        yield path, fault
+
+
+def _text(path: str, text: str) -> Iterator[Fault]:
+    if len(text) > TEXT_CHARACTERS:
+        yield path, f"at most {TEXT_CHARACTERS} characters"
+
+
+def _labels(labels: Mapping[str, str]) -> Iterator[Fault]:
+    if len(labels) > LABELS:
+        yield "labels", f"at most {LABELS} labels"
+    for key, value in labels.items():
+        if name_fault(key):
+            yield "labels", f"{key[:50]!r} is no label: {name_fault(key)}"
+        yield from _text(f"labels.{key[:50]}", value)
+
+
+def _json(path: str, value: object, limit: int) -> Iterator[Fault]:
+    try:
+        length = len(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        yield path, "it cannot be written as JSON"
+        return
+    if length > limit:
+        yield path, f"at most {limit} bytes as JSON"
+
+
+def _meaning_faults(document: Document, parse: ParseFilter, compile_schema: CompileSchema | None) -> Iterator[Fault]:
+    try:
+        if isinstance(document, Subscription) and document.filter is not None:
+            parse(document.filter.dialect, document.filter.text)
+        if isinstance(document, Topic) and document.schema is not None and compile_schema is not None:
+            compile_schema(document.schema)
+    except Malformed as error:
+        yield "filter" if isinstance(document, Subscription) else "schema", str(error)
+
+
+def _parse_filter(dialect: str, text: Any) -> object:
+    # Imported late: whoever only reads the registry needs no dialect.
+    from tidings import filters
+
+    return filters.parse(dialect, text)

@@ -1,0 +1,205 @@
+"""Routes: which lane gets which topics' events through which filter, from which position to which.
+
+A subscription gets a topic's events only while subscription, topic and, where the topic is exposed, a granted approval and a
+place on the list are in force together. Steps that change nothing of this (a new callback, a longer retention) are one route:
+no gap, and no position in two routes of a lane.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tidings.log.position import START, LaneNumber, Marks, TopicNumber
+from tidings.registry.model import (
+    Approval,
+    ApprovalState,
+    Exposure,
+    FilterText,
+    Name,
+    NamespaceSource,
+    Route,
+    Source,
+    Subscription,
+    Topic,
+    TopicsSource,
+)
+from tidings.registry.rules.approvals import listed
+from tidings.registry.rules.keys import Version, canonical
+
+Topics = frozenset[TopicNumber]
+NO_TOPICS: Topics = frozenset()
+
+
+class _State(NamedTuple):
+    """What a lane gets at one time. Compared by `meaning`, since Python holds filters on True and on 1 to be equal."""
+
+    topics: Topics
+    filter: FilterText | None
+    meaning: bytes
+
+
+class _Step(NamedTuple):
+    """A state from a revision on; None: the lane gets nothing."""
+
+    revision: int
+    state: _State | None
+
+
+def routes(versions: Iterable[Version], marks: Mapping[int, Marks], floor: int = 0) -> list[Route]:
+    """The routes in force at some position that the revisions above `floor`, or `floor` itself, govern.
+
+    `versions` must hold every version in force at `floor` or later, `marks` the marks of `floor` and all later revisions.
+    What holds at `floor` already is given as if it began there.
+    """
+    history = _History(versions)
+    found: list[Route] = []
+    for lane, own in history.lanes.items():
+        found.extend(_joined(lane, _steps(own, history, floor), marks))
+    return found
+
+
+def _steps(own: Sequence[Version], history: _History, floor: int) -> Iterator[_Step]:
+    """The states of one lane, each from the revision it began at; the first is at `floor` or where the lane began."""
+    for version in own:
+        subscription = version.document
+        assert isinstance(subscription, Subscription)
+        source = history.source(subscription.source)
+        meaning = canonical(subscription.filter)
+        first = max(version.since, floor)
+        moments = {first}
+        for moment in (*source.moments, *history.approval_moments(subscription.name, source.exposed)):
+            if first < moment and (version.until is None or moment < version.until):
+                moments.add(moment)
+        for moment in sorted(moments):
+            topics = source.open_at(moment) | history.granted_at(subscription, source.exposed, moment)
+            yield _Step(moment, _State(topics, subscription.filter, meaning) if topics else None)
+    if own and own[-1].until is not None:
+        yield _Step(own[-1].until, None)
+
+
+def _joined(lane: LaneNumber, steps: Iterable[_Step], marks: Mapping[int, Marks]) -> Iterator[Route]:
+    """Steps as routes. Steps without a single position vanish; neighbors that mean the same are one."""
+    kept: list[_Step] = []
+    for step in steps:
+        if kept and not _advanced(marks[kept[-1].revision], marks[step.revision]):
+            kept.pop()
+        if not kept or not _same(kept[-1].state, step.state):
+            kept.append(step)
+    for step, following in zip(kept, [*kept[1:], None], strict=True):
+        if step.state is not None:
+            until = None if following is None else marks[following.revision]
+            topics, text = step.state.topics, step.state.filter
+            yield Route(lane=lane, topics=topics, filter=text, since=marks[step.revision], until=until)
+
+
+def _same(one: _State | None, other: _State | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.topics == other.topics and one.meaning == other.meaning
+
+
+def _advanced(since: Marks, until: Marks) -> bool:
+    """Whether there is any position above `since` and not above `until`."""
+    return any(offset > since.get(partition, START) for partition, offset in until.items())
+
+
+class _Source:
+    """The topics of one source over time, those that were never exposed put together already."""
+
+    def __init__(self, plain: Sequence[Version], exposed: tuple[Name, ...], exposed_moments: Iterable[int]) -> None:
+        self.exposed = exposed
+        changes: dict[int, list[tuple[bool, TopicNumber]]] = defaultdict(list)
+        for version in plain:
+            assert isinstance(version.document, Topic)
+            changes[version.since].append((True, version.document.number))
+            if version.until is not None:
+                changes[version.until].insert(0, (False, version.document.number))
+        self._since = sorted(changes)
+        self._topics: list[Topics] = []
+        numbers: set[TopicNumber] = set()
+        for moment in self._since:
+            for joins, number in changes[moment]:
+                (numbers.add if joins else numbers.discard)(number)
+            self._topics.append(frozenset(numbers))
+        self.moments = tuple(sorted({*self._since, *exposed_moments}))
+
+    def open_at(self, moment: int) -> Topics:
+        place = bisect_right(self._since, moment)
+        return self._topics[place - 1] if place else NO_TOPICS
+
+
+class _History:
+    """The versions by what they are about."""
+
+    def __init__(self, versions: Iterable[Version]) -> None:
+        self.lanes: dict[LaneNumber, list[Version]] = defaultdict(list)
+        self._topics: dict[Name, list[Version]] = defaultdict(list)
+        self._namespaces: dict[str, dict[Name, None]] = defaultdict(dict)
+        self._exposures: dict[Name, list[Version]] = defaultdict(list)
+        self._approvals: dict[tuple[Name, Name], list[Version]] = defaultdict(list)
+        self._sources: dict[Source, _Source] = {}
+        for version in sorted(versions, key=lambda version: version.since):
+            self._file(version)
+
+    def _file(self, version: Version) -> None:
+        match version.document:
+            case Topic(name=name):
+                self._topics[name].append(version)
+                self._namespaces[name.namespace][name] = None
+            case Exposure(topic=name):
+                self._exposures[name].append(version)
+            case Approval(subscription=name, topic=topic):
+                self._approvals[name, topic].append(version)
+            case Subscription(lane=lane):
+                self.lanes[lane].append(version)
+
+    def source(self, source: Source) -> _Source:
+        """The source's topics over time; made once for all subscriptions that share it."""
+        if source not in self._sources:
+            self._sources[source] = self._made(source)
+        return self._sources[source]
+
+    def _made(self, source: Source) -> _Source:
+        match source:
+            case TopicsSource(names):
+                topics: Iterable[Name] = names
+            case NamespaceSource(namespace):
+                topics = self._namespaces.get(namespace, ())
+        exposed = tuple(name for name in topics if name in self._exposures)
+        plain = [version for name in topics if name not in self._exposures for version in self._topics.get(name, ())]
+        return _Source(
+            plain, exposed, self._moments(v for n in exposed for v in (*self._topics.get(n, ()), *self._exposures[n]))
+        )
+
+    def approval_moments(self, subscription: Name, exposed: Iterable[Name]) -> Iterator[int]:
+        return self._moments(v for topic in exposed for v in self._approvals.get((subscription, topic), ()))
+
+    def granted_at(self, subscription: Subscription, exposed: Iterable[Name], moment: int) -> Topics:
+        """Those of the topics, exposed at one time or another, that the subscription may have at this moment."""
+        return frozenset(number for topic in exposed for number in self._granted(subscription, topic, moment))
+
+    def _granted(self, subscription: Subscription, name: Name, moment: int) -> Iterator[TopicNumber]:
+        topic = _at(self._topics.get(name, ()), moment)
+        exposure = _at(self._exposures[name], moment)
+        if isinstance(exposure, Exposure):
+            approval = _at(self._approvals.get((subscription.name, name), ()), moment)
+            granted = isinstance(approval, Approval) and approval.state is ApprovalState.GRANTED
+            if not granted or not listed(subscription.owner, exposure.subscribers):
+                return
+        if isinstance(topic, Topic):
+            yield topic.number
+
+    @staticmethod
+    def _moments(versions: Iterable[Version]) -> Iterator[int]:
+        for version in versions:
+            yield version.since
+            if version.until is not None:
+                yield version.until
+
+
+def _at(versions: Sequence[Version], moment: int) -> object:
+    """The document in force at this moment among versions of one thing."""
+    return next((v.document for v in versions if v.since <= moment and (v.until is None or moment < v.until)), None)

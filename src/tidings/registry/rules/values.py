@@ -1,0 +1,30 @@
+"""A fault of a document, the one about numbers, and the refusal that tells all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from tidings.errors import EventFault, InvalidDocument
+from tidings.registry.port import Document
+
+Fault: TypeAlias = tuple[str, str]
+"""The path of a field, and what is wrong there."""
+
+
+def between(path: str, value: float | None, bounds: tuple[float, float], unit: str) -> Iterator[Fault]:
+    """A fault unless the value is left to the hub or within its bounds; NaN is within none."""
+    low, high = bounds
+    if value is not None and not low <= value <= high:
+        yield path, f"{value:g} is out of bounds: {low:g} to {high:g} {unit}"
+
+
+def refuse(documents: Sequence[Document], faults_of: Callable[[Document], Iterable[Fault]]) -> None:
+    """Raise InvalidDocument with every fault of every document, if there is any."""
+    faults = [
+        EventFault(index, path, "invalid", reason)
+        for index, document in enumerate(documents)
+        for path, reason in faults_of(document)
+    ]
+    if faults:
+        raise InvalidDocument(faults)

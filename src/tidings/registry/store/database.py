@@ -1,0 +1,97 @@
+"""The database behind the store: connections, what each must be told first, and foreign errors in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError
+
+from tidings.errors import DataFolderUnusable, Unavailable
+
+FILE = "registry.db"
+WAL_BYTES = 16 << 20
+
+_READING = ("PRAGMA query_only=ON",)
+# auto_vacuum can only be set before the first table is made.
+_WRITING = (
+    "PRAGMA auto_vacuum=INCREMENTAL",
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    f"PRAGMA journal_size_limit={WAL_BYTES}",
+)
+
+
+def connect(where: Path | str, *, writing: bool) -> Engine:
+    """An engine for the registry in this data folder or at this address. Nothing is opened yet. Made after a fork, not before."""
+    url = URL.create("sqlite", database=str(where / FILE)) if isinstance(where, Path) else make_url(where)
+    if url.get_backend_name() != "sqlite":
+        # A snapshot is several selects, which must all see the same revision.
+        return create_engine(url, isolation_level="SERIALIZABLE" if writing else "REPEATABLE READ")
+    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 10})
+    _prepare_sqlite(engine, writing=writing)
+    return engine
+
+
+def _prepare_sqlite(engine: Engine, *, writing: bool) -> None:
+    """Transactions begin where we say. Python's own rule begins none for a select, so two selects could see two revisions."""
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        connection.isolation_level = None
+        for pragma in _WRITING if writing else _READING:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+@contextmanager
+def opening(where: Path | str) -> Iterator[None]:
+    """What goes wrong while opening means that the data folder cannot be used."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise DataFolderUnusable(_sentence(error), at=place(where)) from error
+
+
+@contextmanager
+def running(where: Path | str) -> Iterator[None]:
+    """What goes wrong later may go right again, unless the file itself is damaged."""
+    try:
+        yield
+    except msgspec.MsgspecError as error:
+        raise DataFolderUnusable(f"the registry holds a document that cannot be read: {error}", at=place(where)) from error
+    except DBAPIError as error:
+        if _damaged(error):
+            raise DataFolderUnusable(_sentence(error), at=place(where)) from error
+        raise Unavailable(_sentence(error), at=place(where)) from error
+
+
+def damage(connection: Connection) -> str | None:
+    """What SQLite finds wrong with its file; None when nothing is."""
+    if connection.dialect.name != "sqlite":
+        return None
+    found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+    return None if found == "ok" else found
+
+
+def place(where: Path | str) -> str:
+    """The registry's place as it may be shown: an address without its password."""
+    return str(where / FILE) if isinstance(where, Path) else make_url(where).render_as_string(hide_password=True)
+
+
+def _damaged(error: DBAPIError) -> bool:
+    return getattr(error.orig, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
+def _sentence(error: DBAPIError) -> str:
+    if _damaged(error):
+        return "the registry file is damaged; restore it from a backup"
+    return f"the registry cannot be read or written: {error.orig}"

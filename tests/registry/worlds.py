@@ -1,0 +1,34 @@
+"""Small registries in memory: changes are planned and applied without a store."""
+
+from __future__ import annotations
+
+from tests.builders import a_name
+from tidings.clock import Instant
+from tidings.registry.model import ApprovalState, Snapshot
+from tidings.registry.port import Document
+from tidings.registry.rules import Plan, World, applied, plan_delete, plan_put
+
+
+def a_world(*documents: Document) -> World:
+    """What is in force after these were put one after the other."""
+    world = World(Snapshot(revision=0))
+    for document in documents:
+        world = put(world, document)
+    return world
+
+
+def put(world: World, *documents: Document, at: int = 1) -> World:
+    return after(world, plan_put(world, documents, Instant(at)))
+
+
+def without(world: World, kind: type[Document], name: str, *, force: bool = False) -> World:
+    return after(world, plan_delete(world, kind, a_name(name), force=force))
+
+
+def after(world: World, plan: Plan) -> World:
+    return World(applied(world.snapshot, plan, world.snapshot.revision + 1), plan.numbers)
+
+
+def states(world: World) -> dict[tuple[str, str], ApprovalState]:
+    """The approvals in force, by subscription and topic."""
+    return {(str(pair[0]), str(pair[1])): approval.state for pair, approval in world.snapshot.approvals.items()}
