@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import NewType, Protocol
 
 Instant = NewType("Instant", int)
 """Microseconds since 1970-01-01 UTC."""
 
 SECOND = 1_000_000
+
+_EPOCH = datetime(1970, 1, 1)
 
 
 class Clock(Protocol):
@@ -47,4 +49,4 @@ class ManualClock:
 
 def rfc3339(instant: Instant) -> str:
     """The instant as RFC 3339 text in UTC with microseconds."""
-    return datetime.fromtimestamp(instant / SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (_EPOCH + timedelta(microseconds=instant)).isoformat(timespec="microseconds") + "Z"

@@ -56,12 +56,15 @@ def sorted_out(headers: RawHeaders, transport_names: Set[bytes]) -> SortedHeader
 
 def has_context(headers: RawHeaders) -> bool:
     """Whether any ce- header is there."""
-    return any(name[:3].lower() == b"ce-" for name, _ in headers)
+    return b"ce-" in [name[:3].lower() for name, _ in headers]
 
 
 def content_type_of(headers: RawHeaders) -> str:
     """The first Content-Type; empty when there is none."""
-    return next((value.decode("latin-1").strip() for name, value in headers if name.lower() == b"content-type"), "")
+    for name, value in headers:
+        if name.lower() == b"content-type":
+            return value.decode("latin-1").strip()
+    return ""
 
 
 def _keep(transport: dict[str, str], name: bytes, value: bytes) -> None:

@@ -68,7 +68,11 @@ def decode(headers: RawHeaders, body: bytes, limits: Limits) -> list[Event]:
 
     Raises InvalidEvent or Malformed (the content), TooLarge (the limits), UnsupportedFormat (a format other than JSON).
     """
-    told = sorted_out(headers, limits.transport_headers)
+    return decode_sorted(sorted_out(headers, limits.transport_headers), body, limits)
+
+
+def decode_sorted(told: SortedHeaders, body: bytes, limits: Limits) -> list[Event]:
+    """`decode` for a request whose headers were already looked through."""
     match media.mode_of(told.content_type):
         case Mode.BINARY:
             return [_binary(told, body, limits)]

@@ -69,14 +69,17 @@ def _too_deep(depth: int) -> Malformed:
 
 
 def _is_deeper(text: bytes, value: Any, depth: int) -> bool:
-    if text.count(b"{") + text.count(b"[") <= depth:
-        return False
+    return text.count(b"{") + text.count(b"[") > depth and depth_of(value, depth + 1) > depth
+
+
+def depth_of(value: Any, most: int = MAX_DEPTH) -> int:
+    """How deep objects and lists nest in the value (a number is 0 deep); counts no further than `most`."""
     level: list[Any] = [[value]]
-    for _ in range(depth + 1):
+    for depth in range(most):
         level = [child for parent in level for child in _children(parent) if isinstance(child, (dict, list))]
         if not level:
-            return False
-    return True
+            return depth
+    return most
 
 
 def _children(parent: Any) -> Any:

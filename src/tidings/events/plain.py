@@ -19,7 +19,8 @@ from tidings.clock import Instant, rfc3339
 from tidings.errors import Malformed
 from tidings.events import jsontext, media, structured
 from tidings.events.checks import SPECVERSION, checked
-from tidings.events.headers import RawHeaders, sorted_out
+from tidings.events.headers import RawHeaders, SortedHeaders, sorted_out
+from tidings.events.http import decode_sorted
 from tidings.events.limits import Limits, all_or_nothing
 from tidings.events.model import Event
 
@@ -37,7 +38,18 @@ class Unnamed(msgspec.Struct, frozen=True, gc=False):
 
 def plain(headers: RawHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
     """The events of a plain request. Raises Malformed, InvalidEvent and TooLarge as `decode` does."""
+    return _plain(sorted_out(headers, limits.transport_headers), body, limits, unnamed)
+
+
+def published(headers: RawHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
+    """The events of a request that may be either: CloudEvents when it says so, plain otherwise."""
     told = sorted_out(headers, limits.transport_headers)
+    if told.context or media.is_cloudevents(told.content_type):
+        return decode_sorted(told, body, limits)
+    return _plain(told, body, limits, unnamed)
+
+
+def _plain(told: SortedHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
     stamp = _Stamp(unnamed, told.transport)
     if media.essence_of(told.content_type) in _LINES:
         return _lines(body, limits, stamp)

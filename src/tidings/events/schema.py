@@ -1,0 +1,77 @@
+"""JSON Schema for payloads: compiled once per version, no network, work bounded for any payload and any schema.
+
+Patterns run on a linear-time engine; what it cannot say (look-around, back references) is refused at creation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+
+from tidings.errors import EventFault, Malformed
+from tidings.events import jsontext
+from tidings.events.unfolding import Unfolding, unfolded
+
+MOST_FAULTS = 20
+"""Faults told about one payload at the most."""
+
+_LONGEST_DETAIL = 200
+_MOST_BRANCHES = 1_000
+_REGEX_BYTES = 1 << 20
+
+
+class Schema:
+    """A compiled schema. Make it with `compiled`; safe to share between threads."""
+
+    def __init__(self, validator: jsonschema_rs.Validator, unfolding: Unfolding) -> None:
+        self._validator = validator
+        self._unfolding = unfolding
+
+    @classmethod
+    def compiled(cls, document: Mapping[str, Any] | bool) -> Schema:
+        """The schema of a document; Malformed when it is no valid schema, refers to something outside it, or is too large."""
+        plain = dict(document) if isinstance(document, Mapping) else document
+        unfolding = unfolded(plain)
+        patterns = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES)
+        try:
+            return cls(jsonschema_rs.validator_for(plain, pattern_options=patterns, offline=True), unfolding)
+        except jsonschema_rs.ValidationError as error:
+            raise Malformed(
+                f"this is not a usable JSON Schema: {_cut(error.message)}", at=pointer(error.instance_path)
+            ) from error
+        except (jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
+            raise Malformed(f"this is not a usable JSON Schema: {_cut(str(error))}") from error
+
+    def faults(self, data: bytes | None, index: int = 0) -> list[EventFault]:
+        """What is wrong with a payload, each with the JSON pointer to its place; empty when it fits."""
+        if data is None:
+            return [EventFault(index, "data", "schema", "the topic's schema expects data and there is none")]
+        try:
+            value = jsontext.parse(data)
+        except Malformed as error:
+            return [EventFault(index, "data", "schema", f"the topic's schema expects JSON: {error}")]
+        if self._validator.is_valid(value):
+            return []
+        return [EventFault(index, "data", "schema", detail) for detail in self._details(value)]
+
+    def _details(self, value: Any) -> list[str]:
+        # Telling what failed follows every branch, which doubles with each level where a schema refers to itself twice.
+        if self._unfolding.loops ** jsontext.depth_of(value) > _MOST_BRANCHES:
+            return ["the data does not match the schema"]
+        return [_detail(error) for error in islice(self._validator.iter_errors(value), MOST_FAULTS)]
+
+
+def _detail(error: jsonschema_rs.ValidationError) -> str:
+    return f"at {pointer(error.instance_path) or 'the top'}: {_cut(error.message)}"
+
+
+def pointer(path: list[str | int]) -> str:
+    """A path as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_DETAIL else f"{text[: _LONGEST_DETAIL - 1]}…"
