@@ -1,0 +1,113 @@
+"""Commands from the log, each applied exactly once by its id, with a result that the api can read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+
+from tidings.clock import Clock
+from tidings.delivery.push.engine import Engine
+from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.store import Applied, DeliveryStore
+from tidings.log.commands import Activate, Command, DropDeadLetters, Redeliver, Rewind, Suspend, decoded
+from tidings.log.port import LanesReader, Limit, LogReader
+from tidings.log.position import COMMANDS, START, Marks, Offset, Position
+from tidings.registry.current import CurrentRegistry
+
+logger = logging.getLogger("tidings.delivery")
+
+PAGE = Limit(entries=100)
+
+
+class Commands:
+    """Follows the commands stream. The result, the effect and how far was read are saved together."""
+
+    def __init__(self, engine: Engine, store: DeliveryStore, log: LogReader, lanes: LanesReader, clock: Clock) -> None:
+        self._engine = engine
+        self._store = store
+        self._log = log
+        self._lanes = lanes
+        self._clock = clock
+        self._read: Marks = {}
+
+    def start(self, after: Marks) -> None:
+        """Go on after what was applied before."""
+        self._read = after
+
+    async def follow(self, registry: CurrentRegistry) -> None:
+        """Apply what has come since the last call; applied and saved when it returns."""
+        while (page := self._log.read(COMMANDS, self._read, PAGE)).entries:
+            # A subscription may be younger than what we know; its command is not.
+            if registry.refresh():
+                self._engine.adopt(registry.snapshot)
+            # Dead letters are read as of the last save.
+            await self._engine.saver.save()
+            for entry in page.entries:
+                self._take(entry.head)
+            self._read = page.reached
+            self._engine.ledger.commands_read(self._read)
+            await self._engine.saver.save()
+
+    def _take(self, head: bytes) -> None:
+        try:
+            command = decoded(head)
+        except msgspec.MsgspecError as error:
+            logger.warning("a command cannot be read and is passed over: %s", error)
+            return
+        if self._store.result(command.id) is None and not self._engine.ledger.is_applied(command.id):
+            result = self._apply(command)
+            self._engine.ledger.applied(Applied(command.id, self._clock.now(), result))
+
+    def _apply(self, command: Command) -> str:
+        """Do it; "" or why it could not be done."""
+        lane = self._engine.lane(command.lane)
+        if lane is None:
+            return "there is no such subscription"
+        match command.act:
+            case Suspend():
+                lane.state.suspended = True
+                self._engine.wake(lane)
+            case Activate():
+                lane.state.suspended = False
+                self._engine.wake(lane)
+            case Rewind(to):
+                self._rewind(lane, to)
+            case Redeliver(positions, dead_letters):
+                return self._redeliver(lane, positions, dead_letters)
+            case DropDeadLetters(positions):
+                for offset in self._letters(lane, positions):
+                    self._engine.ledger.released(lane, offset)
+            case _:
+                assert_never(command.act)
+        return ""
+
+    def _rewind(self, lane: PushLane, to: Marks) -> None:
+        partition = lane.key.partition
+        # Nothing that is yet to be routed may be skipped.
+        end = self._lanes.routed().get(partition, START)
+        lane.state.rewind(min(to.get(partition, START), max(end, lane.state.cursor)))
+        lane.forget_read()
+        self._engine.wake(lane)
+
+    def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
+        dead = set(self._letters(lane, ()) if dead_letters else self._letters(lane, positions) if positions else ())
+        asked = {Offset(position.offset) for position in positions if position.partition == lane.key.partition}
+        strangers = [offset for offset in sorted(asked - dead) if not self._engine.reading.contains(lane, offset)]
+        if strangers or len(asked) < len(set(positions)):
+            return f"the subscription has no event at {strangers[0] if strangers else 'that partition'}; nothing was sent again"
+        wanted = sorted(asked | dead)
+        if len(wanted) > lane.state.room:
+            return f"at most {lane.state.room} events can be sent again now, not {len(wanted)}"
+        for offset in dead:
+            self._engine.ledger.raised(lane, offset)
+        self._engine.wake(lane, lane.state.redeliver(wanted, self._clock.now()))
+        return ""
+
+    def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Offset]:
+        """The dead letters at these positions; all of the lane when there are none."""
+        letters = list(self._store.buried(lane.key, None))
+        chosen = {position.offset for position in positions}
+        return [offset for offset in letters if not positions or offset in chosen]

@@ -1,0 +1,299 @@
+"""The push engine: owns all pushed lanes, makes attempts concurrently and fairly, and never waits for one lane.
+
+Only lanes with work cost anything: the lanes' touched record says where work is, a timer heap says what is due, and as many
+workers run as there are attempts on their way. Whatever is not saved when the process dies is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable
+
+from tidings.clock import Clock
+from tidings.config import PushSettings
+from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.lane import Item, LaneState, decode
+from tidings.delivery.push.ledger import Ledger, Saver
+from tidings.delivery.push.policy import policy_of
+from tidings.delivery.push.pushing import EXPIRED, Job, PushLane
+from tidings.delivery.push.reading import Reading
+from tidings.delivery.push.schedule import Schedule
+from tidings.delivery.push.sender import Sender, Target
+from tidings.delivery.push.settling import Copies, Settling
+from tidings.delivery.push.store import DeliveryStore, LaneKey, SavedLane, Tally
+from tidings.delivery.push.timers import Timers
+from tidings.errors import LogUnavailable
+from tidings.ids import DeliveryIds
+from tidings.log.port import LanesReader, LogReader
+from tidings.log.position import EMBEDDED, LaneNumber
+from tidings.observe.board import Board
+from tidings.registry.model import Push, Snapshot, Subscription
+
+logger = logging.getLogger("tidings.delivery")
+
+BURST = 64
+"""Attempts begun in one go; then the event loop gets to see what else there is."""
+
+OPEN_IN_ALL = 200_000
+OPEN_ALWAYS = 10
+"""When more items than OPEN_IN_ALL are open, a lane with OPEN_ALWAYS or more takes no live entries."""
+
+
+class Engine:
+    """Delivers. Made once; `start`, then `look_at` and `adopt` as work and changes come, then `stop`."""
+
+    def __init__(
+        self, settings: PushSettings, lanes: LanesReader, log: LogReader, store: DeliveryStore, sender: Sender, around: Around
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._sender = sender
+        self._clock = around.clock
+        self._board = around.board
+        self._lanes: dict[LaneNumber, PushLane] = {}
+        self._saved: dict[LaneKey, SavedLane] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._burst_planned = False
+        self.ledger = Ledger()
+        self.saver = Saver(self.ledger, store, around.clock, settings.save_interval)
+        self.saver.on_saved = self._plan_burst
+        self.saver.on_trouble = self.hold
+        self.reading = Reading(lanes, log, store, around.ids)
+        self._schedule = Schedule(settings.total_inflight)
+        self._timers = Timers(around.clock, self._item_due)
+        self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
+        self._copies = Copies(log, store)
+
+    def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
+        """Go on where the last save stopped."""
+        self._saved = dict(saved)
+        self.adopt(snapshot)
+        known = {subscription.lane for subscription in snapshot.subscriptions.values()}
+        for key, lane in saved.items():
+            if key.lane not in known and lane.state != "deleted":
+                self._delete(self._made(key, f"lane {key.lane}"))
+
+    def adopt(self, snapshot: Snapshot) -> None:
+        """Deliver by what is in force now: new lanes are looked at, changed ones follow, deleted ones end."""
+        present = set()
+        for subscription in snapshot.subscriptions.values():
+            present.add(subscription.lane)
+            self._adopt(subscription)
+        for number in [number for number in self._lanes if number not in present]:
+            self._delete(self._lanes.pop(number))
+
+    def lane(self, number: LaneNumber) -> PushLane | None:
+        """The lane of a subscription that is in force."""
+        return self._lanes.get(number)
+
+    def all_lanes(self) -> Iterable[LaneNumber]:
+        return list(self._lanes)
+
+    def look_at(self, numbers: Iterable[LaneNumber]) -> None:
+        """These lanes may have new entries."""
+        for number in numbers:
+            lane = self._lanes.get(number)
+            if lane is not None:
+                lane.more = True
+                self._schedule.offer(lane)
+        self._begin_more()
+
+    def wake(self, lane: PushLane, due: Iterable[Item] = ()) -> None:
+        """The lane's state was changed from outside: save it and see what there is to send."""
+        for item in due:
+            self._item_due(lane, item)
+        self.ledger.touch(lane)
+        self._schedule.offer(lane)
+        self._begin_more()
+
+    def hold(self, reason: str) -> None:
+        """Begin no attempts while there is a reason; "" lets them begin again."""
+        self._schedule.held = bool(reason)
+        if reason:
+            self._board.not_ready(reason)
+        else:
+            self._board.ready()
+            self._begin_more()
+
+    def show(self) -> None:
+        """Bring the figures on the board up to date."""
+        self._board.gauge("tidings_inflight", self._schedule.busy)
+        self._board.gauge("tidings_open_items", self.ledger.open_items)
+        for lane in self._lanes.values():
+            if lane.tally.delivered != lane.reported:
+                self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
+                lane.reported = lane.tally.delivered
+
+    async def stop(self, patience: float) -> None:
+        """Begin nothing more, let what is on its way finish for `patience` seconds, save. The rest is sent again later."""
+        self._stopping = True
+        self._timers.close()
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=patience)
+        for worker in list(self._workers):
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        await self.saver.close()
+
+    # ---- lanes come, change and go
+
+    def _adopt(self, subscription: Subscription) -> None:
+        lane = self._lanes.get(subscription.lane)
+        if lane is None:
+            lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name))
+            self._lanes[subscription.lane] = lane
+        push = subscription.delivery
+        if lane.adopt(policy_of(push, self._settings) if isinstance(push, Push) else None):
+            self._schedule.offer(lane)
+            self._plan_burst()
+
+    def _made(self, key: LaneKey, name: str) -> PushLane:
+        saved = self._saved.pop(key, None)
+        lane = PushLane(key, name, decode(saved.body) if saved else LaneState(), saved.tally if saved else Tally())
+        lane.counted = lane.state.size
+        self.ledger.open_items += lane.counted
+        for item in lane.state.items():
+            self._timers.add(lane, item, self._settings.retry_max)
+        return lane
+
+    def _delete(self, lane: PushLane) -> None:
+        """No new attempts; what is on its way finishes. The state stays, marked, until its records are trimmed."""
+        lane.deleted = True
+        lane.forget_read()
+        lane.due.clear()
+        self.ledger.touch(lane)
+
+    # ---- attempts
+
+    def _plan_burst(self) -> None:
+        if not self._burst_planned and not self._stopping:
+            self._burst_planned = True
+            asyncio.get_running_loop().call_soon(self._begin_more)
+
+    def _begin_more(self) -> None:
+        """Begin attempts for everything that may go now, one worker each."""
+        self._burst_planned = False
+        for _ in range(BURST):
+            job = self._next()
+            if job is None:
+                return
+            worker = asyncio.create_task(self._work(job))
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        self._plan_burst()
+
+    async def _work(self, job: Job | None) -> None:
+        """Make attempts, one after the other, as long as somebody has a turn."""
+        while job is not None:
+            lane, item, parcel = job
+            parcel.headers["tidings-attempt"] = str(item.tries + 1)
+            outcome = await self._attempt(lane, parcel.headers, parcel.body)
+            self._schedule.end(lane, outcome.status is not None)
+            dead = self._settling.settle(lane, item, outcome)
+            if dead is not None:
+                self._bury(lane, item, dead.reason)
+            self._schedule.offer(lane)
+            job = self._next()
+
+    async def _attempt(self, lane: PushLane, headers: dict[str, str], body: bytes) -> Outcome:
+        if lane.target is None:
+            policy = lane.policy
+            try:
+                lane.target = Target(policy.url, policy.attempt_timeout) if policy else None
+            except ValueError:
+                lane.target = None
+        if lane.target is None:
+            await asyncio.sleep(0)
+            return Outcome(cause="bad-url")
+        try:
+            return await self._sender.send(lane.target, headers, body)
+        except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
+            logger.exception("an attempt for %s failed inside the hub", lane.name)
+            return Outcome(cause="internal-error")
+
+    def _next(self) -> Job | None:
+        """The next attempt, of the lane whose turn it is."""
+        if self._stopping or self.ledger.full:
+            return None
+        for _ in range(BURST):
+            lane = self._schedule.turn()
+            if lane is None:
+                return None
+            try:
+                job = self._job_of(lane)
+            except LogUnavailable as error:
+                self._rest(lane, str(error))
+                continue
+            if job is not None:
+                job.item.sending = True
+                self._schedule.begin(lane)
+                self._schedule.offer(lane)
+                return job
+        self._plan_burst()
+        return None
+
+    def _job_of(self, lane: PushLane) -> Job | None:
+        """What the lane sends next: due items first, then live entries. None: it has nothing, and is offered when it has."""
+        while True:
+            if lane.loaded:
+                item, parcel = lane.loaded.popleft()
+                if item.sending or not lane.state.holds(item):
+                    continue
+            elif lane.due:
+                self.reading.load(lane)
+                continue
+            elif not self._may_take(lane):
+                return None
+            elif lane.ready:
+                parcel = lane.ready.popleft()
+                item = lane.state.take(parcel.offset, self._clock.now())
+            elif lane.more and self.reading.fill(lane):
+                continue
+            else:
+                return None
+            if not parcel.fault:
+                return Job(lane, item, parcel)
+            self._set_aside(lane, item, parcel.fault)
+
+    def _may_take(self, lane: PushLane) -> bool:
+        size = lane.state.size
+        return size < lane.state.limit and (size < OPEN_ALWAYS or self.ledger.open_items < OPEN_IN_ALL)
+
+    def _set_aside(self, lane: PushLane, item: Item, fault: str) -> None:
+        if fault == EXPIRED:
+            self._settling.expire(lane, item)
+        else:
+            self._settling.unreadable(lane, item, fault)
+            self._bury(lane, item, fault)
+
+    def _bury(self, lane: PushLane, item: Item, reason: str) -> None:
+        try:
+            copy = self._copies.of(lane, item.offset)
+        except LogUnavailable:
+            # A dead letter without its event would be a loss; one attempt too many is not.
+            self._settling.put_off(lane, item, 1.0)
+        else:
+            self._settling.bury(lane, item, reason, copy)
+
+    def _item_due(self, lane: PushLane, item: Item) -> None:
+        lane.due.append(item)
+        self._schedule.offer(lane)
+        self._plan_burst()
+
+    def _rest(self, lane: PushLane, reason: str) -> None:
+        """The log cannot be read now; look at the lane again in a moment."""
+        logger.warning("lane %s cannot be read: %s", lane.name, reason)
+        asyncio.get_running_loop().call_later(1.0, self.look_at, [lane.key.lane])
+
+
+class Around:
+    """What the engine is given from around it: time, chance, ids, and the board for its figures."""
+
+    def __init__(self, clock: Clock, board: Board, ids: DeliveryIds, chance: Callable[[], float] = random.random) -> None:
+        self.clock = clock
+        self.board = board
+        self.ids = ids
+        self.chance = chance

@@ -1,0 +1,163 @@
+"""The state of one lane: what is final, what is open, what is to be sent again. No I/O, no clock.
+
+Everything taken from the lane is at or below `cursor`; what of it is not yet final is in `open`. So the low-water mark and
+the done ranges above it follow from the two, and an entry cannot be in neither. `again` is the redelivery list: entries that
+were final before and were asked for once more; they never move the low-water mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.errors import DataVersionUnsupported
+from tidings.log.position import START, Offset
+
+OPEN_LIMIT = 10_000
+FORM = 1
+
+
+class Item(msgspec.Struct, gc=False):
+    """One open entry. `tries` counts finished attempts; `sending` is true while one is on its way and is never saved."""
+
+    offset: Offset
+    tries: int = 0
+    due: Instant = Instant(0)
+    since: Instant = Instant(0)
+    cause: str = ""
+    again: bool = False
+    sending: bool = False
+
+
+class LaneState:
+    """One lane's state. One owner, one thread. Every method leaves a state that may be saved."""
+
+    __slots__ = ("again", "cursor", "limit", "open", "suspended")
+
+    def __init__(self, cursor: Offset = START, limit: int = OPEN_LIMIT) -> None:
+        self.cursor = cursor
+        self.limit = limit
+        self.open: dict[Offset, Item] = {}
+        self.again: dict[Offset, Item] = {}
+        self.suspended = False
+
+    @property
+    def low_water(self) -> Offset:
+        """Everything of the lane at or below is final, redeliveries aside. Items are opened in rising order."""
+        return Offset(next(iter(self.open)) - 1) if self.open else self.cursor
+
+    @property
+    def size(self) -> int:
+        """How many items are open, redeliveries included."""
+        return len(self.open) + len(self.again)
+
+    @property
+    def room(self) -> int:
+        """How many more items may be opened."""
+        return self.limit - len(self.open) - len(self.again)
+
+    def items(self) -> Iterator[Item]:
+        yield from self.open.values()
+        yield from self.again.values()
+
+    def done_ranges(self) -> Sequence[tuple[Offset, Offset]]:
+        """The ranges (first, last) above the low-water mark in which everything is final."""
+        ranges: list[tuple[Offset, Offset]] = []
+        last = self.low_water
+        for offset in (*self.open, Offset(self.cursor + 1)):
+            if offset > last + 1:
+                ranges.append((Offset(last + 1), Offset(offset - 1)))
+            last = offset
+        return ranges
+
+    def take(self, offset: Offset, now: Instant) -> Item:
+        """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
+        item = self.open[offset] = Item(offset, since=now, due=now)
+        self.cursor = offset
+        return item
+
+    def holds(self, item: Item) -> bool:
+        """Whether this very item is still open: a rewind or a skip may have taken it away while it was being sent."""
+        return (self.again if item.again else self.open).get(item.offset) is item
+
+    def close(self, item: Item) -> bool:
+        """The item is final. False: it was taken away meanwhile, and what came of it counts no more."""
+        if not self.holds(item):
+            return False
+        del (self.again if item.again else self.open)[item.offset]
+        return True
+
+    def retry(self, item: Item, due: Instant, cause: str) -> bool:
+        """The item is tried again at `due`. False: it was taken away meanwhile."""
+        item.sending = False
+        item.due, item.cause = due, cause
+        return self.holds(item)
+
+    def redeliver(self, offsets: Iterable[Offset], now: Instant) -> Sequence[Item]:
+        """Put entries on the redelivery list; the items that are now due. What is yet to be taken is sent anyway."""
+        due = []
+        for offset in offsets:
+            if offset > self.cursor:
+                continue
+            item = self.open.get(offset) or self.again.get(offset)
+            if item is None:
+                item = self.again[offset] = Item(offset, since=now, again=True)
+            if not item.sending:
+                item.due = now
+                due.append(item)
+        return due
+
+    def rewind(self, to: Offset) -> None:
+        """Move the cursor: the next live entry is the first one above `to`.
+
+        Back: what is open at or below `to` stays open, what is above comes again. Forward: what is open is skipped too.
+        """
+        if to >= self.cursor:
+            self.open.clear()
+        else:
+            self.open = {offset: item for offset, item in self.open.items() if offset <= to}
+            self.again = {offset: item for offset, item in self.again.items() if offset <= to}
+        self.cursor = to
+
+
+class Saved(msgspec.Struct, frozen=True, array_like=True):
+    """The state as it is kept. The first field says which form the rest has."""
+
+    form: int
+    cursor: int
+    suspended: bool
+    open: list[tuple[int, int, int, int, str]]
+    again: list[tuple[int, int, int, int, str]]
+
+
+def encode(state: LaneState) -> bytes:
+    """The state as bytes. What is being sent is saved as open, so that a crash sends it again."""
+    return msgspec.msgpack.encode(
+        Saved(FORM, state.cursor, state.suspended, [*map(_row, state.open.values())], [*map(_row, state.again.values())])
+    )
+
+
+def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
+    """The state that `encode` saved. Raises DataVersionUnsupported for a newer form."""
+    form = msgspec.msgpack.decode(body, type=list[msgspec.Raw])[:1]
+    if not form or msgspec.msgpack.decode(form[0]) != FORM:
+        raise DataVersionUnsupported("a lane state was written by another version", found=body[:16], expected=f"form {FORM}")
+    saved = msgspec.msgpack.decode(body, type=Saved)
+    state = LaneState(Offset(saved.cursor), limit)
+    state.suspended = saved.suspended
+    state.open = {item.offset: item for item in map(_item, saved.open)}
+    state.again = {item.offset: item for item in map(_item, saved.again)}
+    for item in state.again.values():
+        item.again = True
+    return state
+
+
+def _row(item: Item) -> tuple[int, int, int, int, str]:
+    return item.offset, item.tries, item.due, item.since, item.cause
+
+
+def _item(row: tuple[int, int, int, int, str]) -> Item:
+    offset, tries, due, since, cause = row
+    return Item(Offset(offset), tries, Instant(due), Instant(since), cause)

@@ -1,0 +1,189 @@
+"""The body of the deliver process: opens the files, runs the engine until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+from tidings.access.secrets import hub_key
+from tidings.clock import SECOND, Clock, Instant, SystemClock
+from tidings.config import Settings
+from tidings.delivery.push.applying import Commands
+from tidings.delivery.push.engine import Around, Engine
+from tidings.delivery.push.guard import Guard, SystemLookup, rules_of
+from tidings.delivery.push.sender import Sender
+from tidings.delivery.push.store import DeliveryStore
+from tidings.delivery.push.ways import Ways
+from tidings.errors import Unavailable
+from tidings.ids import DeliveryIds
+from tidings.log.port import LanesReader, LogReader
+from tidings.log.wake import Listener
+from tidings.observe.board import Board
+from tidings.registry.current import CurrentRegistry
+
+logger = logging.getLogger("tidings.delivery")
+
+POLL = 1.0
+FILES_POLL = 0.1
+BREATH = 0.02
+"""Pause between two looks: under load every commit of the log rings."""
+
+PATIENCE = 5.0
+TRIM_INTERVAL = 60.0
+
+
+async def run(settings: Settings, stop: asyncio.Event, board: Board) -> None:
+    """Deliver until `stop` is set; then let what is on its way finish for a few seconds and save."""
+    async with AsyncExitStack() as stack:
+        parts = await _opened(settings, stop, board, stack)
+        if parts is None:
+            return
+        worker = Worker(settings, parts, board, SystemClock())
+        stack.push_async_callback(worker.close)
+        await worker.run(stop)
+        board.not_ready("stopping")
+
+
+class Parts:
+    """The adapters that a worker works on."""
+
+    def __init__(self, registry: CurrentRegistry, lanes: LanesReader, log: LogReader, store: DeliveryStore) -> None:
+        self.registry = registry
+        self.lanes = lanes
+        self.log = log
+        self.store = store
+
+
+class Worker:
+    """One deliver worker: the engine, and the loops that tell it what happened elsewhere."""
+
+    def __init__(self, settings: Settings, parts: Parts, board: Board, clock: Clock) -> None:
+        push = settings.push
+        self._settings = settings
+        self._parts = parts
+        self._board = board
+        self._clock = clock
+        self._lookup = SystemLookup(push.connect_timeout)
+        guard = Guard(rules_of(push, settings.server), self._lookup)
+        self._sender = Sender(Ways(guard, clock, push.connect_timeout), clock)
+        around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()))
+        self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
+        self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
+        self._touched = 0
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Deliver until `stop` is set."""
+        loaded = self._parts.store.load()
+        self._touched = self._parts.lanes.touched(0).upto
+        self._commands.start(loaded.commands)
+        self._engine.start(dict(loaded.lanes), self._parts.registry.snapshot)
+        loops = (self._follow_lanes(), self._follow_commands(), self._engine.saver.run(), self._show(), self._trim())
+        tasks: list[asyncio.Task[None]] = [asyncio.create_task(loop) for loop in loops]
+        stopped = asyncio.create_task(stop.wait())
+        self._board.ready()
+        try:
+            # A loop that ends has failed: better to end the process, which is started again, than to deliver half.
+            await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        finally:
+            for ending in (*tasks, stopped):
+                ending.cancel()
+            await asyncio.gather(*tasks, stopped, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self._engine.stop(PATIENCE)
+        self._engine.show()
+        await self._sender.close()
+        self._lookup.close()
+
+    async def _follow_lanes(self) -> None:
+        async with _listening(self._settings.data, "lanes") as listener:
+            while True:
+                with _tolerating_unavailable():
+                    self._look()
+                await listener.wait_async(POLL)
+                await asyncio.sleep(BREATH)
+
+    def _look(self) -> None:
+        if self._parts.registry.refresh():
+            self._engine.adopt(self._parts.registry.snapshot)
+        touched = self._parts.lanes.touched(self._touched)
+        self._touched = touched.upto
+        self._engine.look_at(self._engine.all_lanes() if touched.lost else touched.lanes)
+
+    async def _follow_commands(self) -> None:
+        async with _listening(self._settings.data, "log") as listener:
+            while True:
+                with _tolerating_unavailable():
+                    await self._commands.follow(self._parts.registry)
+                await listener.wait_async(POLL)
+                await asyncio.sleep(BREATH)
+
+    async def _show(self) -> None:
+        while True:
+            self._engine.show()
+            self._board.flush()
+            await asyncio.sleep(1)
+
+    async def _trim(self) -> None:
+        while True:
+            await asyncio.sleep(TRIM_INTERVAL)
+            await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
+
+
+async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: AsyncExitStack) -> Parts | None:
+    """The real adapters, as soon as their writers have made the files. None: stopped before that."""
+    from tidings.delivery.push.sqlite import SqliteDeliveryStore
+
+    store = SqliteDeliveryStore(settings.data)
+    stack.callback(store.close)
+    while not stop.is_set():
+        try:
+            return _readers(settings.data, store, stack)
+        except Unavailable as error:
+            board.not_ready(str(error))
+            board.flush()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), FILES_POLL)
+    return None
+
+
+def _readers(folder: Path, store: DeliveryStore, stack: AsyncExitStack) -> Parts:
+    """Readers of what the other processes write. Raises Unavailable while a file is not there yet."""
+    from tidings.log.sqlite.lanes import SqliteLanesReader
+    from tidings.log.sqlite.reader import SqliteLogReader
+    from tidings.registry.store import open_reader
+
+    with ExitStack() as opened:
+        registry = open_reader(folder)
+        opened.callback(registry.close)
+        log = SqliteLogReader(folder)
+        opened.callback(log.close)
+        lanes = SqliteLanesReader(folder)
+        opened.callback(lanes.close)
+        parts = Parts(CurrentRegistry(registry), lanes, log, store)
+        stack.enter_context(opened.pop_all())
+    return parts
+
+
+@asynccontextmanager
+async def _listening(folder: Path, channel: str) -> AsyncIterator[Listener]:
+    listener = Listener(folder, channel)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+@contextmanager
+def _tolerating_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except Unavailable as error:
+        logger.warning("delivery cannot look for work now: %s", error)

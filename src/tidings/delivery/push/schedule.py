@@ -1,0 +1,82 @@
+"""Whose turn it is: fair between lanes, bounded in all, and never starved by endpoints that do not answer.
+
+* Lanes with work stand in a queue and send one entry a turn.
+* A lane's window grows by one with every answer up to its limit, and halves when no answer came.
+* A lane may not hold more attempts than are free, so that the last slots are never taken by lanes that have many already.
+* Lanes whose last attempt got no answer share at most half of all slots.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tidings.delivery.push.pushing import PushLane
+
+LEAST_WINDOW = 4
+
+
+class Schedule:
+    """Hands out turns. `busy` is how many attempts are on their way."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._slow_share = max(1, total // 2)
+        self._turns: deque[PushLane] = deque()
+        self._slow_turns: deque[PushLane] = deque()
+        self._slow_first = False
+        self._slow_busy = 0
+        self.busy = 0
+        self.held = False
+
+    def offer(self, lane: PushLane) -> None:
+        """The lane may have something to send. Offering twice is the same as once."""
+        if not lane.queued and lane.pushing and lane.inflight < self._allowance(lane):
+            lane.queued = True
+            (self._slow_turns if lane.slow else self._turns).append(lane)
+
+    def turn(self) -> PushLane | None:
+        """The lane that may begin one attempt now; it is no longer queued. None: nobody, or no slot is free."""
+        while not self.held and self.busy < self._total:
+            queue = self._queue()
+            if queue is None:
+                return None
+            lane = queue.popleft()
+            lane.queued = False
+            # A lane over its allowance is offered again when one of its own attempts ends.
+            if lane.pushing and lane.inflight < self._allowance(lane):
+                return lane
+        return None
+
+    def begin(self, lane: PushLane) -> None:
+        """The lane begins an attempt."""
+        lane.inflight += 1
+        self.busy += 1
+        self._slow_busy += lane.slow
+
+    def end(self, lane: PushLane, answered: bool) -> None:
+        """An attempt of the lane ended; whether an answer came decides how many it may make at once."""
+        self._slow_busy -= lane.slow
+        lane.inflight -= 1
+        self.busy -= 1
+        if answered:
+            lane.window += 1
+        else:
+            lane.window /= 2
+        if lane.slow is answered:
+            # The attempts still on their way change sides together with the lane.
+            self._slow_busy += -lane.inflight if answered else lane.inflight
+            lane.slow = not answered
+
+    def _queue(self) -> deque[PushLane] | None:
+        slow = self._slow_turns if self._slow_busy < self._slow_share else None
+        if slow and (self._slow_first or not self._turns):
+            self._slow_first = False
+            return slow
+        self._slow_first = True
+        return self._turns or None
+
+    def _allowance(self, lane: PushLane) -> int:
+        policy = lane.policy
+        limit = policy.inflight if policy is not None else 0
+        window = lane.window = min(max(lane.window, LEAST_WINDOW), limit)
+        return min(int(window), max(1, self._total - self.busy))

@@ -1,0 +1,120 @@
+"""After an attempt: asks `decide.after` what follows, does it to the lane, and writes it down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from tidings.clock import SECOND, Clock, Instant
+from tidings.delivery.push.decide import DeadLetter, Delivered, Outcome, RetryAt, after
+from tidings.delivery.push.lane import Item
+from tidings.delivery.push.ledger import Ledger
+from tidings.delivery.push.pushing import EXPIRED, PushLane
+from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, position_of
+from tidings.delivery.push.timers import Timers
+from tidings.log.port import LogReader
+from tidings.log.position import Offset
+from tidings.observe.board import Board
+
+
+class Settling:
+    """Applies outcomes. One event loop; nothing here waits."""
+
+    def __init__(self, ledger: Ledger, timers: Timers, board: Board, clock: Clock, chance: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._timers = timers
+        self._board = board
+        self._now = clock.now
+        self._chance = chance
+
+    def settle(self, lane: PushLane, item: Item, outcome: Outcome) -> DeadLetter | None:
+        """Apply what came of an attempt. A dead letter is given back: the caller has the event and buries it."""
+        item.sending = False
+        item.tries += 1
+        now = self._now()
+        verdict = after(outcome, lane.retry, item.tries, now, item.since, self._chance())
+        self._board.observe("tidings_attempt_seconds", outcome.duration)
+        match verdict:
+            case Delivered():
+                self._delivered(lane, item, outcome, now)
+            case RetryAt(at):
+                self._failed(lane, item, outcome, now, "retrying")
+                if lane.state.retry(item, at, outcome.reason):
+                    self._timers.add(lane, item, lane.retry.longest)
+            case DeadLetter():
+                self._failed(lane, item, outcome, now, "dead")
+                item.cause = outcome.reason
+                return verdict
+            case _:
+                assert_never(verdict)
+        return None
+
+    def expire(self, lane: PushLane, item: Item) -> None:
+        """Retention removed the entry before it could be sent."""
+        if lane.state.close(item):
+            lane.tally.expired += 1
+            self._board.count("tidings_expired_total")
+            self._record(lane, item, "expired", self._now(), Outcome(cause=EXPIRED))
+            if item.again:
+                self._ledger.released(lane, item.offset)
+
+    def put_off(self, lane: PushLane, item: Item, seconds: float) -> None:
+        """Nothing can be done about the item now; its turn comes again."""
+        if lane.state.retry(item, Instant(self._now() + round(seconds * SECOND)), item.cause):
+            self._timers.add(lane, item, seconds)
+            self._ledger.touch(lane)
+
+    def bury(self, lane: PushLane, item: Item, reason: str, copy: tuple[bytes, bytes | None]) -> None:
+        """The entry becomes a dead letter with its own copy of the event."""
+        if not lane.state.close(item):
+            return
+        head, data = copy
+        now = self._now()
+        self._board.count("tidings_dead_letters_total", subscription=lane.name)
+        self._ledger.buried(lane, Burial(lane.key, item.offset, reason, item.tries, item.since, now, head, data))
+
+    def unreadable(self, lane: PushLane, item: Item, reason: str) -> None:
+        """The entry cannot be laid out at all: it becomes a dead letter without an attempt."""
+        self._record(lane, item, "dead", self._now(), Outcome(cause=reason))
+
+    def _delivered(self, lane: PushLane, item: Item, outcome: Outcome, now: Instant) -> None:
+        lane.state.close(item)
+        lane.tally.delivered += 1
+        if item.tries == 1 and not item.again:
+            lane.firsts.add(item.offset, now, outcome.duration * 1000, outcome.status or 0)
+            self._ledger.touch(lane)
+            return
+        self._record(lane, item, "delivered", now, outcome)
+        if item.again:
+            self._ledger.released(lane, item.offset)
+
+    def _failed(self, lane: PushLane, item: Item, outcome: Outcome, now: Instant, state: str) -> None:
+        lane.tally.failed_attempts += 1
+        lane.tally.last_error = outcome.reason
+        self._board.count("tidings_attempts_failed_total", subscription=lane.name)
+        self._record(lane, item, state, now, outcome)
+
+    def _record(self, lane: PushLane, item: Item, state: str, now: Instant, outcome: Outcome) -> None:
+        cause = "" if outcome.delivered else outcome.reason
+        took = outcome.duration * 1000 if outcome.duration else None
+        self._ledger.attempted(lane, Attempted(lane.key, item.offset, state, item.tries, now, outcome.status, took, cause))
+
+
+class Copies:
+    """Where the copy of an event comes from when it becomes a dead letter."""
+
+    def __init__(self, log: LogReader, store: DeliveryStore) -> None:
+        self._log = log
+        self._store = store
+
+    def of(self, lane: PushLane, offset: Offset) -> tuple[bytes, bytes | None]:
+        """Head and data: from the log, else from the dead letter it was before. Empty when both are gone.
+
+        Raises LogUnavailable: the copy is there, and not to be had now.
+        """
+        position = position_of(lane.key, offset)
+        entry = self._log.fetch([position]).get(position)
+        if entry is not None:
+            return entry.head, entry.data
+        letter = self._store.buried(lane.key, [offset]).get(offset)
+        return (letter.head, letter.data) if letter is not None else (b"", None)

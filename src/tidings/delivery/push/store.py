@@ -1,0 +1,142 @@
+"""The port of delivery's own store: what one deliver worker saves, and in which bundles."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
+
+
+class LaneKey(NamedTuple):
+    """One lane in one partition: the unit of delivery state."""
+
+    lane: LaneNumber
+    partition: Partition
+
+
+class Tally(msgspec.Struct, gc=False):
+    """What was counted for one lane since it exists."""
+
+    delivered: int = 0
+    failed_attempts: int = 0
+    expired: int = 0
+    last_error: str = ""
+
+
+class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
+    """One lane's state as it is saved. `body` is the state's own form (lane.encode), the rest is for readers."""
+
+    key: LaneKey
+    state: str
+    body: bytes
+    low_water: Offset
+    open_items: int
+    next_due: Instant | None
+    tally: Tally
+
+
+class Firsts:
+    """First-try successes of one lane since the last save, packed in columns."""
+
+    __slots__ = ("at", "milliseconds", "offsets", "status")
+
+    def __init__(self) -> None:
+        self.offsets = array("q")
+        self.at = array("q")
+        self.milliseconds = array("f")
+        self.status = array("H")
+
+    def add(self, offset: int, at: int, milliseconds: float, status: int) -> None:
+        self.offsets.append(offset)
+        self.at.append(at)
+        self.milliseconds.append(milliseconds)
+        self.status.append(status)
+
+
+class Attempted(msgspec.Struct, frozen=True, gc=False):
+    """One record of everything that is no first-try success. `state`: delivered, retrying, dead, expired."""
+
+    key: LaneKey
+    offset: Offset
+    state: str
+    tries: int
+    at: Instant
+    status: int | None
+    milliseconds: float | None
+    cause: str
+
+
+class Burial(msgspec.Struct, frozen=True, gc=False):
+    """A new dead letter with its own copy of the event."""
+
+    key: LaneKey
+    offset: Offset
+    reason: str
+    tries: int
+    first_at: Instant
+    last_at: Instant
+    head: bytes
+    data: bytes | None
+
+
+class Applied(msgspec.Struct, frozen=True, gc=False):
+    """A command that was applied, or why it could not be."""
+
+    id: str
+    at: Instant
+    result: str
+
+
+class Flush(msgspec.Struct, frozen=True, kw_only=True):
+    """What is saved together, in one transaction: effects and the states that know of them.
+
+    `raised` are dead letters that are being sent again: hidden, their copy kept until `released` or buried anew.
+    """
+
+    lanes: Sequence[SavedLane] = ()
+    firsts: Mapping[LaneKey, Firsts] = {}
+    attempts: Sequence[Attempted] = ()
+    burials: Sequence[Burial] = ()
+    raised: Sequence[tuple[LaneKey, Offset]] = ()
+    released: Sequence[tuple[LaneKey, Offset]] = ()
+    applied: Sequence[Applied] = ()
+    commands: Marks | None = None
+    at: Instant = Instant(0)
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What was saved before, read once at the start."""
+
+    lanes: Mapping[LaneKey, SavedLane]
+    commands: Marks
+
+
+class DeliveryStore(Protocol):
+    """Where one deliver worker keeps its state. One owner; calls come one at a time."""
+
+    def load(self) -> Loaded:
+        """Everything the worker needs to go on."""
+
+    def save(self, flush: Flush) -> None:
+        """Save all of it or none; durable when it returns. Raises LogUnavailable; the same flush may then be saved again."""
+
+    def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
+        """Dead letters of a lane (None: all that are not raised; else these, raised ones too). As of the last save."""
+
+    def result(self, command_id: str) -> str | None:
+        """The result of a command that was applied, as of the last save."""
+
+    def trim(self, before: Instant) -> int:
+        """Remove records, dead letters, results and states of deleted lanes older than `before`: a bounded slice; how many."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""
+
+
+def position_of(key: LaneKey, offset: int) -> Position:
+    return Position(key.partition, Offset(offset))
