@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidings.events.checks import checked
+from tidings.events.model import Attribute, Event
 from tidings.registry.model import (
     DEFAULT_NAMESPACE,
     Approval,
@@ -45,3 +47,9 @@ def an_approval(subscription: str = "billing", topic: str = "orders", state: str
 
 def a_filter(text: Any, dialect: str = "tidings") -> FilterText:
     return FilterText(dialect=dialect, text=text)
+
+
+def an_event(data: bytes | None = None, *, base64: bool = False, **attributes: Attribute) -> Event:
+    """A valid event with these attributes on top of the required ones."""
+    required = {"specversion": "1.0", "id": "1", "source": "/orders", "type": "order.created"}
+    return checked({**required, **attributes}, data, base64=base64)
