@@ -2,3 +2,23 @@
 
 Pure: no I/O, no clock. Imports `tidings.errors` and `tidings.events` only. A filter that exists never raises while matching.
 """
+
+from __future__ import annotations
+
+from tidings.errors import FilterSyntaxError
+from tidings.filters.algebra import Filter
+from tidings.filters.dialects import DIALECTS
+from tidings.filters.dialects.printer import printed
+from tidings.filters.explain import Explanation, explain
+from tidings.filters.meaning import matches
+from tidings.filters.router import Batch, Matches, Router, RouteSpec
+
+__all__ = ["Batch", "Explanation", "Filter", "Matches", "RouteSpec", "Router", "explain", "matches", "parse", "printed"]
+
+
+def parse(dialect: str, raw: object) -> Filter:
+    """The filter that `raw` stands for in this dialect. Raises FilterSyntaxError with the place, and with what would be right."""
+    known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
+    if known is None:
+        raise FilterSyntaxError("this filter dialect is not known", at="dialect", found=dialect, expected=" or ".join(DIALECTS))
+    return known(raw)

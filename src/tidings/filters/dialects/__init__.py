@@ -1,1 +1,16 @@
-"""To be described."""
+"""The dialects: each one file that reads what people write into the algebra. None evaluates anything.
+
+A new dialect is a file with `parse(raw) -> Filter` and a line here. Only `tidings.filters` imports this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidings.filters.algebra import Filter
+from tidings.filters.dialects import cloudevents, where
+
+DIALECTS: Mapping[str, Callable[[object], Filter]] = {
+    "where": where.parse,
+    "cloudevents": cloudevents.parse,
+}

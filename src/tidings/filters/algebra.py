@@ -1,0 +1,196 @@
+"""What a filter is: a small tree of frozen values. Dialects make them, `meaning` reads them, `Router` indexes them.
+
+A condition looks at the value found at its path. The rules are these, for every dialect:
+
+* Missing: the path leads nowhere (no such attribute or member, an index beyond the end, a member of something that is no
+  object, a payload that is no JSON). Every condition on a missing value is false, `!=` included; `Not` of it is true.
+* null is a value: it exists, equals only null, and is neither less nor greater than anything.
+* `=` holds for two values of the same kind that are equal. Kinds are null, boolean, number, text, array, object;
+  true is not 1 and "1" is not 1. Numbers are compared by their exact value at any size: 1 = 1.0, and
+  9007199254740993 is not 9007199254740992. Texts are compared character by character, case matters.
+* `!=` holds for every value that is there and is not equal, whatever its kind.
+* `< <= > >=` hold between two numbers, or between two texts (in the order of their Unicode code points), else never.
+* `OneOf` holds when the value equals one of the values given.
+* Text operators hold for texts only. The empty text begins, ends and is contained in every text.
+* Arrays and objects, empty ones too, exist but equal nothing that can be written here; they are not searched.
+* `AllOf`, `AnyOf` and `Not` are plain two-valued logic: there is no "unknown".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import TypeAlias
+
+from tidings.errors import FilterSyntaxError
+from tidings.filters import texts
+from tidings.filters.paths import Path
+
+Scalar: TypeAlias = bool | int | Decimal | str | None
+
+_DIGITS_OF_INT = 13_000
+"""Bits beyond which a whole number is kept as Decimal: Python will not print such an int."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A value as a filter gives it. Unlike in Python, true is not 1. Build it with `literal`."""
+
+    value: Scalar
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return isinstance(self.value, bool) is isinstance(other.value, bool) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((isinstance(self.value, bool), self.value))
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.value, (int, Decimal)) and not isinstance(self.value, bool)
+
+
+def literal(value: object) -> Literal:
+    """The literal for a JSON scalar. Raises FilterSyntaxError for anything else, and for text that is no Unicode."""
+    match value:
+        case None | bool():
+            return Literal(value)
+        case int():
+            return Literal(value if value.bit_length() < _DIGITS_OF_INT else Decimal(value))
+        case float():
+            return literal(Decimal(repr(value)))
+        case Decimal() if value.is_finite():
+            return Literal(value)
+        case str():
+            texts.check(value)
+            return Literal(value)
+    raise FilterSyntaxError("this is no value to compare with", found=value, expected="a text, number, boolean or null")
+
+
+class Order(StrEnum):
+    """How `Compare` compares."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """The value at the path stands in this order to the literal."""
+
+    path: Path
+    op: Order
+    value: Literal
+
+    def __post_init__(self) -> None:
+        if self.op in (Order.EQ, Order.NE) or self.value.is_number or isinstance(self.value.value, str):
+            return
+        raise FilterSyntaxError(f"nothing is {self.op} this", found=self.value.value, expected="a number or a text")
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The value at the path equals one of the literals."""
+
+    path: Path
+    values: tuple[Literal, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise FilterSyntaxError("a set needs at least one value")
+
+
+class TextOp(StrEnum):
+    """What `Text` looks for."""
+
+    PREFIX = "starts with"
+    SUFFIX = "ends with"
+    CONTAINS = "contains"
+    LIKE = "like"
+    REGEX = "matches"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The value at the path is a text that fits the pattern. `LIKE` fits the whole text, `REGEX` is searched for in it."""
+
+    path: Path
+    op: TextOp
+    pattern: str
+
+    def __post_init__(self) -> None:
+        texts.check(self.pattern)
+        if self.op is TextOp.REGEX:
+            texts.compiled(self.pattern)
+        if self.op is TextOp.LIKE:
+            texts.like_parts(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """There is a value at the path; null is one."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every part holds. Build it with `all_of`: two parts at least."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Some part holds. Build it with `any_of`: two parts at least."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Holds for every event, or for none."""
+
+    value: bool
+
+
+Leaf: TypeAlias = Compare | OneOf | Text | Exists
+Filter: TypeAlias = Leaf | AllOf | AnyOf | Not | Always
+
+
+def all_of(*parts: Filter) -> Filter:
+    """Every one of them; of none: always."""
+    match parts:
+        case ():
+            return Always(True)
+        case (part,):
+            return part
+    return AllOf(parts)
+
+
+def any_of(*parts: Filter) -> Filter:
+    """At least one of them; of none: never."""
+    match parts:
+        case ():
+            return Always(False)
+        case (part,):
+            return part
+    return AnyOf(parts)
+
+
+def there_but_not(leaf: OneOf | Text) -> Filter:
+    """The value is there and the condition does not hold: what dialects mean by `not in` and `not like`."""
+    return AllOf((Exists(leaf.path), Not(leaf)))

@@ -1,0 +1,95 @@
+"""Writes a filter in the `where` language: `where.parse(printed(f)) == f` for every filter."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tidings.filters.algebra import AllOf, Always, AnyOf, Compare, Exists, Filter, Literal, Not, OneOf, Text
+from tidings.filters.dialects.words import BARE, RESERVED
+from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
+
+_OR, _AND, _NOT, _LEAF = range(4)
+
+
+def printed(filter: Filter) -> str:
+    """The filter as text that `where.parse` reads back to an equal filter."""
+    match filter:
+        case AllOf((Exists(path), Not((OneOf() | Text()) as leaf))) if leaf.path == path:
+            return _condition(leaf, "not ")
+        case AllOf(parts):
+            return " and ".join(_within(part, _NOT) for part in parts)
+        case AnyOf(parts):
+            return " or ".join(_within(part, _AND) for part in parts)
+        case Not(Exists(path)):
+            return f"{printed_path(path)} is missing"
+        case Not(part):
+            return f"not {_within(part, _NOT)}"
+        case Always(value):
+            return "true" if value else "false"
+    return _condition(filter, "")
+
+
+def _within(part: Filter, least: int) -> str:
+    text = printed(part)
+    return text if _binding(part) >= least else f"({text})"
+
+
+def _binding(filter: Filter) -> int:
+    match filter:
+        case AllOf((Exists(path), Not((OneOf() | Text()) as leaf))) if leaf.path == path:
+            return _LEAF
+        case AllOf():
+            return _AND
+        case AnyOf():
+            return _OR
+        case Not():
+            return _NOT
+    return _LEAF
+
+
+def _condition(leaf: Compare | OneOf | Text | Exists, negation: str) -> str:
+    path = printed_path(leaf.path)
+    match leaf:
+        case Compare(_, op, value):
+            return f"{path} {op} {printed_literal(value)}"
+        case OneOf(_, values):
+            return f"{path} {negation}in ({', '.join(map(printed_literal, values))})"
+        case Text(_, op, pattern):
+            return f"{path} {negation}{op} {_quoted(pattern)}"
+        case Exists():
+            return f"{path} exists"
+    assert_never(leaf)
+
+
+def printed_path(path: Path) -> str:
+    """The path as it is written in a filter."""
+    match path:
+        case AttributePath(name):
+            return f"@{name}"
+        case AttributeTextPath(name):
+            return f"text(@{name})"
+        case DataPath(steps):
+            return "".join(f"[{step}]" if isinstance(step, int) else f".{_member(step)}" for step in steps).removeprefix(".")
+    assert_never(path)
+
+
+def _member(name: str) -> str:
+    return name if BARE.fullmatch(name) and name.lower() not in RESERVED else _quoted(name)
+
+
+def printed_literal(literal: Literal) -> str:
+    """The value as it is written in a filter."""
+    match literal.value:
+        case None:
+            return "null"
+        case bool(value):
+            return "true" if value else "false"
+        case str(text):
+            return _quoted(text)
+        case number:
+            return str(number)
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'

@@ -1,0 +1,112 @@
+"""Rows of entries by cell. A signature is one or two columns; a combination of their codes is a cell of one table for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.filters.routing.codes import Ints
+from tidings.filters.routing.layout import Entry, Layout, Of, Source
+
+_DENSE = 1 << 20
+_CHUNK = 1_000_000
+
+
+class Rows:
+    """Lists of numbers by row, flat. Row 0 is empty."""
+
+    def __init__(self, rows: list[list[int]]) -> None:
+        self._count = np.array([0, *map(len, rows)], np.int64)
+        self._first = np.concatenate(([0], np.cumsum(self._count)[:-1]))
+        self._numbers = np.fromiter(chain.from_iterable(rows), np.int32)
+
+    def expanded(self, rows: Ints, events: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Every number of each row beside its event, in slices that stay small in memory."""
+        count = self._count[rows]
+        ends = np.cumsum(count)
+        start = 0
+        while start < len(rows):
+            done = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK, "right")))
+            yield self._slice(rows[start:stop], events[start:stop], count[start:stop])
+            start = stop
+
+    def _slice(self, rows: Ints, events: Ints, count: NDArray[np.int64]) -> tuple[Ints, Ints]:
+        ends = np.cumsum(count)
+        at = np.arange(ends[-1]) + np.repeat(self._first[rows] - ends + count, count)
+        return np.repeat(events, count), self._numbers[at]
+
+
+class Signatures:
+    """All signatures of an index. Small tables are dense; larger ones are sorted and searched."""
+
+    def __init__(self, entries: list[Entry], layout: Layout, sources: dict[Source, int]) -> None:
+        self.buckets = {source.path: _buckets(layout, source) for source in sources if source.of is Of.BUCKET}
+        self._signatures: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
+        self._size = 0
+        cells: dict[int, list[int]] = {}
+        for signature, numbers in _grouped(entries).items():
+            widths = tuple(layout.width(source) for source in signature)
+            self._signatures.append((tuple(sources[source] for source in signature), widths, self._size))
+            for number in numbers:
+                for codes in entries[number].cells():
+                    cells.setdefault(self._size + _offset(codes, widths), []).append(number)
+            self._size += int(np.prod(widths, dtype=object))
+        self._file(dict(sorted(cells.items())))
+
+    def _file(self, cells: dict[int, list[int]]) -> None:
+        self._rows = Rows(list(cells.values()))
+        self._keys = np.fromiter(cells, np.int64, len(cells))
+        self._table: Ints | None = None
+        if self._size <= _DENSE:
+            self._table = np.zeros(max(1, self._size), np.int32)
+            self._table[self._keys] = np.arange(1, len(cells) + 1)
+
+    def candidates(self, codes: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """The (events, entries) that some signature selects."""
+        if not len(self._keys):
+            return
+        events = codes.shape[1]
+        rows = self._row_of(self._cells(codes).ravel())
+        hits = np.flatnonzero(rows)
+        yield from self._rows.expanded(rows[hits], (hits % events).astype(np.int32))
+
+    def _cells(self, codes: Ints) -> NDArray[np.int64]:
+        cells = np.empty((len(self._signatures), codes.shape[1]), np.int64 if self._size > _DENSE else np.int32)
+        for cell, (rows, widths, base) in zip(cells, self._signatures, strict=True):
+            np.add(codes[rows[0]], base if len(rows) == 1 else 0, out=cell)
+            if len(rows) == 2:
+                cell *= widths[1]
+                cell += codes[rows[1]]
+                cell += base
+        return cells
+
+    def _row_of(self, cells: NDArray[np.int64]) -> Ints:
+        if self._table is not None:
+            return self._table[cells]
+        at = np.minimum(np.searchsorted(self._keys, cells), len(self._keys) - 1)
+        return np.where(self._keys[at] == cells, at + 1, 0).astype(np.int32)
+
+
+def _grouped(entries: list[Entry]) -> dict[tuple[Source, ...], list[int]]:
+    grouped: dict[tuple[Source, ...], list[int]] = {}
+    for number, entry in enumerate(entries):
+        if entry.access:
+            grouped.setdefault(tuple(choice.source for choice in entry.access), []).append(number)
+    return grouped
+
+
+def _offset(codes: tuple[int, ...], widths: tuple[int, ...]) -> int:
+    offset = 0
+    for code, width in zip(codes, widths, strict=True):
+        offset = offset * width + code
+    return offset
+
+
+def _buckets(layout: Layout, source: Source) -> Ints:
+    """Piece + 1 → bucket, so that no number (piece -1) is bucket 0."""
+    pieces = layout.cuts[source.path].pieces
+    return np.array([0, *(layout.bucket(source.path, piece) for piece in range(pieces))], np.int32)

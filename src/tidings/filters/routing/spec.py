@@ -1,0 +1,52 @@
+"""What goes into the router and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidings.filters.algebra import Filter
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSpec:
+    """One version of one lane's filter, in force for positions p with since < p ≤ until (None: still in force)."""
+
+    lane: int
+    topics: frozenset[int]
+    filter: Filter | None
+    since: int
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some events, as columns of equal length. Heads are stored heads: flat JSON objects of the attributes."""
+
+    positions: Sequence[int]
+    topics: Sequence[int]
+    heads: Sequence[bytes]
+    datas: Sequence[bytes | None]
+
+
+class SetAside(NamedTuple):
+    """An event that could not be decided: for one lane, or (lane None) for every lane that has a filter."""
+
+    event: int
+    lane: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Which events of the batch go to which lanes, ordered by lane and position, each pair once."""
+
+    events: Numbers
+    lanes: Numbers
+    aside: list[SetAside] = field(default_factory=list)
