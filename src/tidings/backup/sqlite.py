@@ -89,8 +89,13 @@ def leap_ahead(log: Path) -> None:
     Otherwise a new event could get the position, and so the delivery id, of one that a subscriber has seen already.
     """
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
-        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").fetchone():
-            connection.execute("UPDATE sqlite_sequence SET seq = seq + ?", (LEAP,))
+        counted = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
+        ).fetchall()
+        for (name,) in counted:
+            # A table that never had a row is not in the sequence yet.
+            if not connection.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = ?", (LEAP, name)).rowcount:
+                connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, LEAP))
 
 
 def _unreadable(path: Path, error: sqlite3.Error) -> DataFolderUnusable:

@@ -119,8 +119,9 @@ def _tell(error: TidingsError, hub: Hub) -> None:
 
 
 def _faults(error: TidingsError) -> list[str]:
-    """The further things wrong with the events of a request; the first one is in the sentence."""
+    """The further things wrong with a request; the first one is in the sentence."""
     if not isinstance(error, HubProblem):
         return []
-    faults = error.problem.get("errors") or []
-    return [f"  event {fault.get('index')}: {fault.get('detail')}" for fault in faults[1:10] if isinstance(fault, dict)]
+    faults = [fault for fault in error.problem.get("errors") or [] if isinstance(fault, dict)]
+    places = [fault.get("attribute") or f"event {fault.get('index')}" for fault in faults]
+    return [f"  {place}: {fault.get('detail')}" for place, fault in list(zip(places, faults, strict=True))[1:10]]

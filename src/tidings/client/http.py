@@ -48,9 +48,9 @@ class HubClient:
         """Post a JSON document."""
         return _decoded(self.send("POST", path, json.dumps(document).encode(), query=query))
 
-    def delete(self, path: str) -> Any:
+    def delete(self, path: str, query: Query | None = None) -> Any:
         """Delete what is at `path`."""
-        return _decoded(self.send("DELETE", path))
+        return _decoded(self.send("DELETE", path, query=query))
 
     def lines(self, path: str, query: Query | None = None) -> Iterator[Any]:
         """The JSON values of an NDJSON answer."""
@@ -117,7 +117,7 @@ class HubClient:
 
 def segment(name: str) -> str:
     """A name as one segment of a path."""
-    return quote(name, safe=":")
+    return quote(name, safe=":/")
 
 
 def _query(query: Query | None) -> str:

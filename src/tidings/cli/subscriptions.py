@@ -1,0 +1,203 @@
+"""`tidings subscribe`, `tidings unsubscribe` and `tidings subscription …`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidings.cli.command import Hub, command
+from tidings.cli.show import print_document, print_json, print_table, say
+from tidings.client.http import segment
+from tidings.errors import Rejected
+
+SubscriptionName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
+Limit = Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)]
+
+subscriptions = typer.Typer(help="Subscriptions: who gets which events, how.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register subscribe, unsubscribe and the group `subscription`."""
+    command(app, "subscribe")(subscribe)
+    app.add_typer(subscriptions, name="subscription")
+    command(app, "unsubscribe")(delete)
+
+
+def subscribe(
+    hub: Hub,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to get events of.")],
+    to: Annotated[str | None, typer.Option("--to", help="Address of the callback that events are pushed to.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Condition, such as: total > 5 and region = 'EU'.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the subscription; made from the topic unless set.")
+    ] = None,
+    pull: Annotated[bool, typer.Option("--pull", help="Push nothing: the events wait to be fetched.")] = False,
+    binary: Annotated[bool, typer.Option("--binary", help="Attributes as headers, data as the body.")] = False,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", help="Header to send with every event, 'Name: value'.")
+    ] = None,
+    inflight: Annotated[int | None, typer.Option(help="Requests on their way at the same time.", min=1)] = None,
+    tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
+    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+) -> None:
+    """Subscribe to topics: matching events are pushed to a callback from now on."""
+    if (to is None) != pull:
+        raise Rejected("a subscription is pushed or pulled", expected="--to URL or --pull")
+    push = {"kind": "push", "url": to, "mode": "binary" if binary else "structured", "headers": _headers(header or [])}
+    wanted: dict[str, Any] = {
+        "topics": topics,
+        "where": where,
+        "delivery": {"kind": "pull"} if pull else _given({**push, "inflight": inflight, "tries": tries}),
+        "description": description,
+    }
+    chosen = name or f"{topics[0]}-{'pull' if pull else _host(to or '')}"
+    stored = hub.client.put(f"/api/subscriptions/{segment(chosen)}", _given(wanted))
+    if hub.json:
+        print_json(stored)
+        return
+    waits = [topic for topic, state in (stored.get("approvals") or {}).items() if state != "granted"]
+    say(f"subscription {stored['name']} is there" + (f", waiting for approval of {', '.join(waits)}" if waits else ""))
+
+
+def _host(url: str) -> str:
+    """A part of a name from an address: http://127.0.0.1:9000/in → 127.0.0.1-9000-in."""
+    plain = url.partition("://")[2].partition("?")[0]
+    return "-".join(word for word in "".join(c if c.isalnum() or c in "._" else "-" for c in plain).split("-") if word)
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition(":") for text in given]
+    for name, colon, _ in pairs:
+        if not colon or not name.strip():
+            raise Rejected("this is no header", found=name, expected="'Name: value'")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _given(members: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value not in (None, "", {})}
+
+
+@command(subscriptions, "list")
+def list_all(hub: Hub) -> None:
+    """List the subscriptions."""
+    found = hub.client.get("/api/subscriptions")
+    if hub.json:
+        print_json(found)
+        return
+    rows = [(one["name"], source_of(one), filter_of(one), target_of(one)) for one in found["subscriptions"]]
+    print_table(
+        ("subscription", "topics", "where", "to"), rows, empty="no subscriptions yet: `tidings subscribe TOPIC --to URL`"
+    )
+
+
+def source_of(subscription: Any) -> str:
+    """Which topics a subscription is for."""
+    return ", ".join(subscription.get("topics") or []) or f"namespace {subscription.get('namespace')}"
+
+
+def filter_of(subscription: Any) -> str:
+    """Its filter as far as it fits a cell."""
+    other = subscription.get("filter")
+    return subscription.get("where") or (f"{other['dialect']}: {other['filter']}" if other else "")
+
+
+def target_of(subscription: Any) -> str:
+    """Where its events go."""
+    return subscription["delivery"].get("url") or "(pull)"
+
+
+@command(subscriptions, "show")
+def show(hub: Hub, name: SubscriptionName) -> None:
+    """Show one subscription and how its lane is doing."""
+    path = f"/api/subscriptions/{segment(name)}"
+    found = {**hub.client.get(path), "lane": hub.client.get(f"{path}/state")}
+    print_json(found) if hub.json else print_document(found)
+
+
+@command(subscriptions, "delete")
+def delete(hub: Hub, name: SubscriptionName) -> None:
+    """Delete a subscription; what was not delivered goes with it."""
+    hub.client.delete(f"/api/subscriptions/{segment(name)}")
+    print_json({"deleted": name}) if hub.json else say(f"subscription {name} is gone")
+
+
+@command(subscriptions, "suspend")
+def suspend(hub: Hub, name: SubscriptionName) -> None:
+    """Stop delivering; events wait in the lane."""
+    _set_state(hub, name, "suspended")
+
+
+@command(subscriptions, "activate")
+def activate(hub: Hub, name: SubscriptionName) -> None:
+    """Deliver again from where it stopped."""
+    _set_state(hub, name, "active")
+
+
+def _set_state(hub: Hub, name: str, state: str) -> None:
+    done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", {"state": state})
+    _told(hub, done, f"subscription {name} is {state}")
+
+
+@command(subscriptions, "rewind")
+def rewind(
+    hub: Hub,
+    name: SubscriptionName,
+    to: Annotated[str, typer.Option("--to", help="first, last, a cursor, or a time such as 2030-01-31T12:00:00Z.")],
+) -> None:
+    """Move a subscription back or forward in its lane; what lies after it is delivered (again)."""
+    place = {"first": "_first", "last": "_last"}.get(to, to)
+    done = hub.client.post(f"/api/subscriptions/{segment(name)}/rewind", {"to": place})
+    _told(hub, done, f"subscription {name} goes on after {to}")
+
+
+@command(subscriptions, "redeliver")
+def redeliver(
+    hub: Hub,
+    name: SubscriptionName,
+    cursors: Annotated[list[str] | None, typer.Argument(metavar="[CURSOR]...", help="Cursors of the events.")] = None,
+    dead_letters: Annotated[bool, typer.Option("--dead-letters", help="All dead letters.")] = False,
+) -> None:
+    """Send events again, whatever became of them before."""
+    wanted = {"positions": cursors or [], "deadLetters": dead_letters}
+    done = hub.client.post(f"/api/subscriptions/{segment(name)}/redeliver", wanted)
+    _told(hub, done, "they are sent again")
+
+
+def _told(hub: Hub, done: Any, sentence: str) -> None:
+    if hub.json:
+        print_json(done)
+    else:
+        say(sentence if done["applied"] else f"{sentence}, as soon as delivery comes to it")
+
+
+@command(subscriptions, "deliveries")
+def deliveries(hub: Hub, name: SubscriptionName, limit: Limit = 20) -> None:
+    """Show what came of the newest deliveries."""
+    found = hub.client.get(f"/api/subscriptions/{segment(name)}/deliveries", {"limit": limit})
+    if hub.json:
+        print_json(found)
+        return
+    columns = ("at", "event", "state", "tries", "status", "ms", "cause")
+    keys = ("at", "cursor", "state", "tries", "status", "durationMs", "cause")
+    print_table(columns, [[one.get(key) for key in keys] for one in found["deliveries"]], empty="nothing was delivered yet")
+
+
+@command(subscriptions, "dead-letters")
+def dead_letters(
+    hub: Hub,
+    name: SubscriptionName,
+    limit: Limit = 20,
+    drop: Annotated[bool, typer.Option("--drop", help="Forget them all.")] = False,
+) -> None:
+    """Show the events that will not be tried again unless asked."""
+    path = f"/api/subscriptions/{segment(name)}/dead-letters"
+    if drop:
+        _told(hub, hub.client.delete(path), "the dead letters are gone")
+        return
+    found = hub.client.get(path, {"limit": limit})
+    if hub.json:
+        print_json(found)
+        return
+    rows = [(one["lastAt"], one["cursor"], one["tries"], one["reason"], one["event"]) for one in found["deadLetters"]]
+    print_table(("last tried", "cursor", "tries", "reason", "event"), rows, empty="no dead letters")

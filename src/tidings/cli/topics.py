@@ -1,0 +1,93 @@
+"""`tidings topic …`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidings.cli.command import Hub, command
+from tidings.cli.show import print_document, print_json, print_table, say
+from tidings.client.http import segment
+from tidings.errors import Malformed, NotFound
+
+TopicName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the topic.")]
+
+topics = typer.Typer(help="Topics: what is published to.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the group `topic`."""
+    app.add_typer(topics, name="topic")
+
+
+@command(topics, "create")
+def create(
+    hub: Hub,
+    name: TopicName,
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    retention: Annotated[str | None, typer.Option(help='How long events are kept, such as "7d".')] = None,
+    max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
+    duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
+    schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,
+) -> None:
+    """Create a topic, or change it."""
+    wanted = {
+        "description": description,
+        "retention": retention,
+        "maxEventBytes": max_event_bytes,
+        "duplicates": duplicates,
+        "schema": read_json(schema) if schema else None,
+    }
+    stored = hub.client.put(f"/api/topics/{segment(name)}", {key: value for key, value in wanted.items() if value})
+    print_json(stored) if hub.json else say(f"topic {stored['name']} is there")
+
+
+@command(topics, "list")
+def list_all(hub: Hub) -> None:
+    """List the topics."""
+    found = hub.client.get("/api/topics")
+    if hub.json:
+        print_json(found)
+    else:
+        rows = [(one["name"], _duration(one.get("retention")), one.get("description", "")) for one in found["topics"]]
+        print_table(("topic", "retention", "description"), rows, empty="no topics yet: `tidings topic create NAME`")
+
+
+@command(topics, "show")
+def show(hub: Hub, name: TopicName) -> None:
+    """Show one topic."""
+    found = hub.client.get(f"/api/topics/{segment(name)}")
+    print_json(found) if hub.json else print_document(found)
+
+
+@command(topics, "delete")
+def delete(
+    hub: Hub,
+    name: TopicName,
+    force: Annotated[bool, typer.Option("--force", help="Also when subscriptions ask for it.")] = False,
+) -> None:
+    """Delete a topic; nobody can ask for its events any more."""
+    hub.client.delete(f"/api/topics/{segment(name)}", {"force": True} if force else None)
+    print_json({"deleted": name}) if hub.json else say(f"topic {name} is gone")
+
+
+def read_json(file: Path) -> Any:
+    """The JSON document in a file of the caller."""
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
+    except ValueError as error:
+        raise Malformed(f"the file is no JSON: {error}", at=str(file)) from error
+
+
+def _duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "default"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
