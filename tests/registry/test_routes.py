@@ -64,6 +64,13 @@ def test_topics_that_join_a_namespace_later_extend_it_from_there() -> None:
     assert spans(routes(versions, MARKS)) == [({1}, 20, 40), ({1, 2}, 40, 60), ({1}, 60, None)]
 
 
+def test_topics_join_the_version_in_force_then_and_no_older_one() -> None:
+    everything = NamespaceSource("default")
+    versions = [V(T1, 1), V(sub(source=everything), 2, 4), V(sub(source=everything, filter=a_filter("x")), 4)]
+    found = routes([*versions, V(T2, 5), V(a_topic("c", number=3), 6)], MARKS)
+    assert spans(found) == [({1}, 20, 40), ({1}, 40, 50), ({1, 2}, 50, 60), ({1, 2, 3}, 60, None)]
+
+
 def test_a_list_of_topics_is_one_route() -> None:
     assert spans(routes([V(T1, 1), V(T2, 1), V(sub("a", "b"), 2)], MARKS)) == [({1, 2}, 20, None)]
 

@@ -96,4 +96,4 @@ def _download(url: str) -> bytes:
 
 
 def _usable(key: Key) -> bool:
-    return key.get("kty") in ALGORITHMS and key.get("use", "sig") == "sig" and key.get("alg", ALLOWED[0]) in ALLOWED
+    return key.get("kty") in tuple(ALGORITHMS) and key.get("use", "sig") == "sig" and key.get("alg", ALLOWED[0]) in ALLOWED

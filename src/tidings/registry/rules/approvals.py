@@ -98,7 +98,7 @@ def _pairs(before: Snapshot, after: Snapshot, keys: set[Key]) -> Iterator[Pair]:
 
 def _wanted(before: Snapshot, after: Snapshot, pair: Pair, *, fresh: bool) -> ApprovalState | None:
     subscription, exposure = after.subscriptions.get(pair[0]), after.exposures.get(pair[1])
-    if subscription is None or exposure is None or pair[1] not in after.topics or not sourced(subscription, pair[1:]):
+    if subscription is None or exposure is None or not sourced(subscription, pair[1:]):
         return None
     was = before.subscriptions.get(pair[0])
     standing = after.approvals.get(pair)

@@ -116,7 +116,7 @@ class _Source:
             assert isinstance(version.document, Topic)
             changes[version.since].append((True, version.document.number))
             if version.until is not None:
-                changes[version.until].insert(0, (False, version.document.number))
+                changes[version.until].append((False, version.document.number))
         self._since = sorted(changes)
         self._topics: list[Topics] = []
         numbers: set[TopicNumber] = set()

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from tidings.errors import DataFolderUnusable, Unavailable
+from tidings.errors import DataFolderUnusable, Misconfigured, Unavailable
 
 FILE = "registry.db"
 WAL_BYTES = 16 << 20
@@ -29,7 +29,19 @@ _WRITING = (
 
 def connect(where: Path | str, *, writing: bool) -> Engine:
     """An engine for the registry in this data folder or at this address. Nothing is opened yet. Made after a fork, not before."""
-    url = URL.create("sqlite", database=str(where / FILE)) if isinstance(where, Path) else make_url(where)
+    try:
+        return _engine(
+            URL.create("sqlite", database=str(where / FILE)) if isinstance(where, Path) else make_url(where), writing
+        )
+    except ArgumentError as error:
+        raise Misconfigured(
+            "this is no address of a database", expected="such as postgresql+psycopg://user@host/name"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise Misconfigured(f"the registry's database needs the Python package {error.name}", at=place(where)) from error
+
+
+def _engine(url: URL, writing: bool) -> Engine:
     if url.get_backend_name() != "sqlite":
         # A snapshot is several selects, which must all see the same revision.
         return create_engine(url, isolation_level="SERIALIZABLE" if writing else "REPEATABLE READ")
