@@ -33,6 +33,7 @@ TITLES: Mapping[str, str] = {
     "rejected": "The request was refused",
     "malformed": "The request cannot be read",
     "invalid-event": "An event breaks the rules",
+    "invalid-document": "What is described breaks the rules",
     "invalid-filter": "The filter cannot be evaluated",
     "unauthenticated": "The caller is not known",
     "forbidden": "The caller may not do this",
@@ -97,7 +98,7 @@ def problem_of(error: TidingsError, instance: str | None = None) -> Problem:
         detail=str(error),
         code=error.code,
         instance=instance,
-        errors=_faults(error.faults) if isinstance(error, Rejected) else (),
+        errors=_faults(error.faults) if isinstance(error, Rejected) and error.faults else (),
         retry_after=error.retry_after if isinstance(error, Unavailable) else None,
     )
 
@@ -109,7 +110,12 @@ def _faults(faults: Sequence[EventFault]) -> Sequence[Fault]:
 def transport_problem(status: HTTPStatus, code: str, detail: str, retry_after: int | None = None) -> Problem:
     """A refusal of the HTTP layer itself, before anybody knows what is asked for."""
     return Problem(
-        type=f"urn:tidings:problem:{code}", title=status.phrase, status=status, detail=detail, code=code, retry_after=retry_after
+        type=f"urn:tidings:problem:{code}",
+        title=status.phrase,
+        status=status,
+        detail=detail,
+        code=code,
+        retry_after=retry_after,
     )
 
 
@@ -123,7 +129,9 @@ def unexpected(instance: str | None = None) -> Problem:
 
 BAD_HTTP = transport_problem(HTTPStatus.BAD_REQUEST, "malformed-http", "what came is no HTTP/1.1 request")
 HEAD_TOO_LARGE = transport_problem(
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "head-too-large", "the request line and headers are longer than server.header_bytes"
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "head-too-large",
+    "the request line and headers are longer than server.header_bytes",
 )
 HEAD_TOO_SLOW = transport_problem(
     HTTPStatus.REQUEST_TIMEOUT, "head-too-slow", "the request head did not arrive within server.header_timeout"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -71,6 +71,13 @@ class Board:
             series.buckets = [0] * (len(BUCKETS) + 1)
         series.value += value
         series.buckets[next((n for n, bound in enumerate(BUCKETS) if value <= bound), len(BUCKETS))] += 1
+        self._dirty = True
+
+    def observe_many(self, name: str, buckets: Sequence[int], total: float, **labels: str) -> None:
+        """Add times that were counted elsewhere: how many fell under each of `BUCKETS` and above, and their sum in seconds."""
+        series = self._at(name, "histogram", labels)
+        series.buckets = [old + new for old, new in zip(series.buckets or [0] * (len(BUCKETS) + 1), buckets, strict=True)]
+        series.value += total
         self._dirty = True
 
     def ready(self) -> None:

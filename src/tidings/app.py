@@ -1,0 +1,231 @@
+"""Settings → parts: the one place where adapters are chosen and put together. Holds the api process; others have their own body."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from typing import Any
+
+import uvicorn
+
+from tidings.access.rules import check_access
+from tidings.access.tokens import Gate
+from tidings.clock import SystemClock
+from tidings.config import ServerSettings, Settings
+from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
+from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
+from tidings.facades.parts import Parts
+from tidings.facades.waiting import Waiting
+from tidings.ids import random_id
+from tidings.ingest.admit import Admissions
+from tidings.ingest.asgi import IngestParts, Publishing, Receive, Scope, Send
+from tidings.ingest.claims import ClaimsTable
+from tidings.ingest.duplicates import DuplicateCheck, windows_of
+from tidings.ingest.protocol import WireLimits, limited
+from tidings.ingest.retention import RetentionSweep
+from tidings.ingest.tally import Tally
+from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.log.sqlite.writer import SqliteLogWriter
+from tidings.log.wake import Listener
+from tidings.observe.board import Board
+from tidings.registry.current import CurrentRegistry
+from tidings.registry.store import open_writer
+
+PUBLISH_FROM, PUBLISH_TO = "/api/topics/", "/events"
+BOARD_INTERVAL = 1.0
+STOP_PATIENCE = 8.0
+"""Seconds in which requests under way may finish when the hub stops."""
+
+logger = logging.getLogger("tidings.api")
+
+
+class Api:
+    """The ASGI application of the api process: the hot path, and the native door, loaded while the port already listens."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._publish = parts.publishing
+        self._native: Any = None
+        self._loading: asyncio.Future[Any] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if path.endswith(PUBLISH_TO) and scope["method"] == "POST" and path.startswith(PUBLISH_FROM):
+            await self._publish(scope, receive, send, path[len(PUBLISH_FROM) : -len(PUBLISH_TO)])
+            return
+        native = self._native or await self.load()
+        await native(scope, receive, send)
+
+    async def load(self) -> Any:
+        """The native door. FastAPI takes longer to import than everything else together, so it is done in a thread."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(asyncio.to_thread(_native_app, self.parts))
+        self._native = await asyncio.shield(self._loading)
+        return self._native
+
+
+def _native_app(parts: Parts) -> Any:
+    from tidings.facades.native.door import native_app
+
+    return native_app(parts)
+
+
+async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> Api:
+    """Open every part of the api process and start its tasks; `stack` closes them in order. Raises Misconfigured."""
+    check_access(settings.access, settings.server.host)
+    settings.data.mkdir(parents=True, exist_ok=True)
+    clock, folder = SystemClock(), settings.data
+    log = SqliteLogWriter(folder, settings.log)
+    stack.push_async_callback(log.close)
+    registry = open_writer(folder)
+    stack.callback(registry.close)
+    reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
+    for closing in (reader.close, lanes.close, delivery.close):
+        stack.callback(closing)
+    current = CurrentRegistry(registry)
+    gate, tally = Gate(settings.access, clock), Tally()
+    duplicates = DuplicateCheck(ClaimsTable(folder / "duplicates.db"), log, clock)
+    stack.push_async_callback(duplicates.close)
+    admissions = Admissions(lambda: current.snapshot, settings.topics, settings.ingest)
+    waiting = Waiting(Listener(folder, "log"))
+    stack.callback(waiting.close)
+    parts = Parts(
+        settings=settings,
+        clock=clock,
+        gate=gate,
+        log=log,
+        reader=reader,
+        lanes=lanes,
+        delivery=delivery,
+        registry=registry,
+        current=current,
+        publishing=Publishing(IngestParts(admissions, gate, log, duplicates, clock, random_id, tally)),
+        waiting=waiting,
+        board=board,
+    )
+    sweep = RetentionSweep(log, lanes, registry, settings.topics.retention, clock)
+    tasks = Tasks()
+    stack.push_async_callback(tasks.end)
+    tasks.start(duplicates.run(reader, windows_of(current.snapshot, settings.topics)))
+    tasks.start(_sweep(parts, sweep, duplicates))
+    tasks.start(_show(tally, board))
+    return Api(parts)
+
+
+class Tasks:
+    """What runs beside the requests. One that fails says so in the log; the rest goes on."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, body: Any) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(body)
+        task.add_done_callback(self._ended)
+        self._tasks.add(task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a task of the api process failed", exc_info=task.exception())
+
+    async def end(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _sweep(parts: Parts, sweep: RetentionSweep, duplicates: DuplicateCheck) -> None:
+    while True:
+        await asyncio.sleep(parts.settings.log.retention_sweep)
+        with tolerating(Unavailable, doing="the retention sweep"):
+            await sweep.sweep(parts.snapshot)
+            await duplicates.forget(windows_of(parts.snapshot, parts.settings.topics))
+
+
+async def _show(tally: Tally, board: Board) -> None:
+    while True:
+        await asyncio.sleep(BOARD_INTERVAL)
+        tally.report(board)
+        with tolerating(OSError, doing="the api's board"):
+            board.flush()
+
+
+async def run_api(settings: Settings, stop: asyncio.Event, board: Board) -> None:
+    """Serve until `stop` is set; then take no more, finish what is under way, and close the log. Raises Misconfigured."""
+    async with AsyncExitStack() as stack:
+        listener = listening(settings.server)
+        stack.callback(listener.close)
+        api = await build_api(settings, board, stack)
+        server = _Server(_server_config(api, settings.server), lambda: _started(api, board))
+        serving = asyncio.ensure_future(server.serve([listener]))
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        board.not_ready("stopping")
+        server.should_exit = True
+        api.parts.waiting.end()
+        with suppress(asyncio.CancelledError):
+            await serving
+    board.not_ready("stopped")
+    with tolerating(OSError, doing="the api's board"):
+        board.flush()
+
+
+def _started(api: Api, board: Board) -> None:
+    board.ready()
+    board.flush()
+    asyncio.ensure_future(api.load())  # noqa: RUF006 - held by the Api itself
+
+
+def listening(server: ServerSettings) -> socket.socket:
+    """The socket to serve on. Raises PortInUse or Misconfigured with the way out."""
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    try:
+        return socket.create_server((server.host, server.port), family=family, backlog=2048)
+    except OSError as error:
+        place = f"{server.host}:{server.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(f"something else listens on {place}; stop it, or choose another port with --port") from error
+        raise Misconfigured(f"the hub cannot listen on {place}: {error.strerror or error}") from error
+
+
+def _server_config(api: Api, server: ServerSettings) -> uvicorn.Config:
+    limits = WireLimits(
+        head_bytes=server.header_bytes,
+        head_time=server.header_timeout,
+        body_time=server.body_timeout,
+        keep_alive=server.keep_alive,
+        connections=server.max_connections,
+    )
+    return uvicorn.Config(
+        api,
+        http=limited(limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(STOP_PATIENCE),
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without its own signal handling; it tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = started
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_started()

@@ -1,0 +1,64 @@
+"""Changing the registry: every change is checked, stamped between two commits of the log, and in force before it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tidings.events.schema import Schema
+from tidings.facades.parts import Parts
+from tidings.log.position import Marks
+from tidings.registry.model import Name, Snapshot
+from tidings.registry.port import Document
+from tidings.registry.rules import check
+
+Guard = Callable[[Snapshot], None]
+"""Looks at what is in force at the moment of the change and raises what speaks against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A document that is to end. `force`: also a topic that subscriptions ask for."""
+
+    kind: type[Document]
+    name: Name
+    force: bool = False
+
+
+def nothing_against(snapshot: Snapshot) -> None:
+    """The guard that lets every change pass."""
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Raise InvalidDocument unless every document is right in itself, its filter or schema included."""
+    check(documents, compile_schema=Schema.compiled)
+
+
+async def put(parts: Parts, documents: Sequence[Document], by: str, guard: Guard = nothing_against) -> Sequence[Document]:
+    """Create or replace these documents in one revision, all or nothing; the documents as they are in force."""
+    return await change(parts, documents, (), by, guard)
+
+
+async def end(parts: Parts, ending: Ending, by: str, guard: Guard = nothing_against) -> None:
+    """End one document, and what cannot stand without it."""
+    await change(parts, (), (ending,), by, guard)
+
+
+async def change(
+    parts: Parts, documents: Sequence[Document], endings: Sequence[Ending], by: str, guard: Guard = nothing_against
+) -> Sequence[Document]:
+    """Put documents and end others at one point of the log. Each ending is a revision of its own."""
+    check_documents(documents)
+    at = parts.clock.now()
+
+    def settle(marks: Marks) -> Sequence[Document]:
+        guard(parts.registry.snapshot())
+        stored = parts.registry.put(documents, by=by, at=at, marks=marks) if documents else ()
+        for ending in endings:
+            parts.registry.delete(ending.kind, ending.name, by=by, at=at, marks=marks, force=ending.force)
+        return stored
+
+    try:
+        return await parts.log.fence(settle)
+    finally:
+        parts.current.refresh()

@@ -1,0 +1,131 @@
+"""Declarative changes: `POST /api/apply` brings topics, exposures and subscriptions to what a document says.
+
+All or nothing, in one revision. Nothing is ever deleted unless `prune` asks for it, and then only kinds the document speaks of.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BeforeValidator, Field
+
+from tidings.access.principals import Principal, Right
+from tidings.errors import Malformed
+from tidings.facades import changing
+from tidings.facades.changing import Ending
+from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign
+from tidings.facades.native.difference import Difference, difference
+from tidings.facades.native.exposures import ExposureBody, exposure_from
+from tidings.facades.native.subscription_body import SubscriptionBody
+from tidings.facades.native.subscriptions import wanted_by
+from tidings.facades.native.topics import TopicBody, topic_from
+from tidings.facades.native.wire import Wire
+from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
+from tidings.registry.port import Document
+from tidings.registry.rules import parse_name
+
+router = APIRouter(tags=["operating"])
+
+
+def _named(key: str) -> Any:
+    """Lets a list also be written as an object of names: `{"orders": {…}}` as `[{"name": "orders", …}]`."""
+
+    def listed(given: Any) -> Any:
+        if isinstance(given, dict):
+            return [
+                {key: name, **(body or {})} if isinstance(body, (dict, type(None))) else body for name, body in given.items()
+            ]
+        return given
+
+    return BeforeValidator(listed)
+
+
+class HubDocument(Wire):
+    """What the hub should hold. A kind that is left out is left alone."""
+
+    topics: Annotated[list[TopicBody], _named("name")] | None = None
+    exposures: Annotated[list[ExposureBody], _named("topic")] | None = None
+    subscriptions: Annotated[list[SubscriptionBody], _named("name")] | None = None
+    prune: bool = Field(default=False, description="Also delete what the document does not name, of the kinds it speaks of.")
+
+
+class Step(Wire):
+    """One thing that changes. `changes` shows each member that differs, as [before, after]."""
+
+    action: Literal["create", "update", "delete"]
+    kind: str
+    name: str
+    changes: dict[str, tuple[Any, Any]] | None = None
+
+
+class Applied(Wire):
+    """What was changed, or would be."""
+
+    dry_run: bool
+    steps: list[Step]
+    unchanged: int
+    revision: int
+
+
+@router.post("/api/apply")
+async def apply(
+    body: HubDocument, parts: PartsOf, caller: Caller, dry_run: bool = Query(False, alias="dryRun", description="Only show it.")
+) -> Applied:
+    """Bring the hub to what the document says."""
+    wanted = _documents(body, parts.snapshot, caller)
+    found = difference(parts.snapshot, wanted, _pruned(body, parts.snapshot, wanted, caller))
+    if not dry_run and (found.puts or found.endings):
+        await changing.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
+    elif dry_run:
+        changing.check_documents(found.puts)
+    steps = [Step(action=s.action, kind=s.kind, name=s.name, changes=s.changes) for s in found.steps]
+    return Applied(dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision)
+
+
+def _guard(caller: Principal, found: Difference, now: Snapshot) -> None:
+    for document in found.puts:
+        if isinstance(document, Subscription):
+            refuse_foreign(caller, document.name, now)
+
+
+def _documents(body: HubDocument, snapshot: Snapshot, caller: Principal) -> list[Document]:
+    if body.topics or body.exposures:
+        caller.require(Right.ADMIN)
+    topics = [topic_from(_name(topic.name, "topics", n), topic) for n, topic in enumerate(body.topics or ())]
+    exposures = [exposure_from(_name(one.topic, "exposures", n), one) for n, one in enumerate(body.exposures or ())]
+    subscriptions = []
+    for n, one in enumerate(body.subscriptions or ()):
+        name = _name(one.name, "subscriptions", n)
+        refuse_foreign(caller, name, snapshot)
+        subscriptions.append(wanted_by(caller, name, one, snapshot.subscriptions.get(name)))
+    return [*topics, *exposures, *subscriptions]
+
+
+def _name(given: str | None, kind: str, index: int) -> Name:
+    if given is None:
+        raise Malformed("a name is missing", at=f"{kind}[{index}]")
+    return parse_name(given)
+
+
+def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], caller: Principal) -> list[Ending]:
+    """What is in force and not in the document. Subscriptions go first: a topic that is asked for would stay."""
+    if not body.prune:
+        return []
+    if body.topics is not None or body.exposures is not None:
+        caller.require(Right.ADMIN)
+    named = {(type(one), one.topic if isinstance(one, Exposure) else one.name) for one in wanted if isinstance(one, _KINDS)}
+    endings: list[Ending] = []
+    if body.subscriptions is not None:
+        mine = [name for name, one in snapshot.subscriptions.items() if is_admin(caller) or owns(caller, one)]
+        endings += [Ending(Subscription, name) for name in mine if (Subscription, name) not in named]
+    if body.topics is not None:
+        endings += [Ending(Topic, name) for name in snapshot.topics if (Topic, name) not in named]
+    gone = {ending.name for ending in endings if ending.kind is Topic}
+    if body.exposures is not None:
+        # An exposure ends with its topic.
+        endings += [Ending(Exposure, name) for name in snapshot.exposures if (Exposure, name) not in named and name not in gone]
+    return endings
+
+
+_KINDS = (Topic, Exposure, Subscription)

@@ -1,0 +1,58 @@
+"""Bodies of management requests: JSON of a bounded size, read before FastAPI sees the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidings.errors import TidingsError, UnsupportedFormat
+from tidings.events.headers import content_type_of
+from tidings.events.media import JSON, essence_of
+from tidings.ingest.asgi import ClientLeft, Message, Receive, Scope, Send, answer_problem, read_body
+from tidings.problems import problem_of
+
+LARGEST = 4 << 20
+
+_FORM = "application/x-www-form-urlencoded"
+"""What curl says unless told otherwise; nobody sends forms here."""
+
+
+class Bodies:
+    """Lets a request through once its body is read and says that it is JSON."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await read_body(scope["headers"], receive, LARGEST)
+            headers = _as_json(scope["headers"])
+        except TidingsError as error:
+            await answer_problem(send, problem_of(error, scope["path"]))
+        except ClientLeft:
+            return
+        else:
+            await self._app({**scope, "headers": headers}, _once(body, receive), send)
+
+
+def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    kind = essence_of(content_type_of(headers))
+    if kind not in ("", _FORM) and not kind.endswith(("/json", "+json")):
+        raise UnsupportedFormat("this is not JSON", at="content-type", found=kind, expected=JSON)
+    return [*(header for header in headers if header[0] != b"content-type"), (b"content-type", JSON.encode())]
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read, then whatever comes."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,47 @@
+"""The native door as one FastAPI application: routes, refusals, the OpenAPI document and its page."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.responses import HTMLResponse, Response
+
+from tidings import __version__
+from tidings.facades.native import answers, apply, changes, exposures, filters, lanes, reading, status, subscriptions, topics
+from tidings.facades.native.bodies import Bodies
+from tidings.facades.native.page import page
+from tidings.facades.parts import Parts
+
+ABOUT = (
+    "Publish an event once over HTTP; everyone who asked for it gets it. "
+    "Refusals are problem+json (RFC 9457): `code` is for programs, `detail` for people. "
+    "Names are written `name`, or `namespace:name` outside of the default namespace."
+)
+
+
+def native_app(parts: Parts) -> FastAPI:
+    """The application over these parts."""
+    app = FastAPI(
+        title="Tidings",
+        version=__version__,
+        description=ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses=answers.REFUSALS,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    answers.install(app)
+    # What stands below a name comes first: a name may itself hold slashes.
+    for resource in (reading, lanes, topics, subscriptions, exposures, filters, apply, changes, status):
+        app.include_router(resource.router)
+    app.add_api_route("/api/docs", _page(app), include_in_schema=False)
+    app.add_middleware(Bodies)
+    return app
+
+
+def _page(app: FastAPI):  # type: ignore[no-untyped-def]
+    async def docs() -> Response:
+        return HTMLResponse(page(app.openapi()))
+
+    return docs

@@ -1,0 +1,151 @@
+"""Exposures and approvals: who may publish and subscribe, and the decisions on single subscriptions."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from tidings.access.principals import Right
+from tidings.errors import NotFound
+from tidings.facades import changing
+from tidings.facades.changing import Ending
+from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
+from tidings.facades.native.wire import Wire, name_in_path, same_name
+from tidings.facades.parts import Parts
+from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
+
+router = APIRouter(tags=["exposures"])
+
+
+class ExposureBody(Wire):
+    """Who may publish to a topic and subscribe to it. `*` is everyone with the right, `team-*` all whose names begin so."""
+
+    topic: str | None = None
+    publishers: list[str] = Field(default_factory=lambda: ["*"])
+    subscribers: list[str] = Field(default_factory=lambda: ["*"])
+    approval: Literal["auto", "manual"] = Field(default="auto", description="manual: no events until it is granted.")
+
+
+class ExposureView(ExposureBody):
+    """An exposure as it is."""
+
+    topic: str
+
+
+class ExposureList(Wire):
+    """Exposures by topic."""
+
+    exposures: list[ExposureView]
+
+
+class ApprovalBody(Wire):
+    """A decision."""
+
+    state: Literal["granted", "rejected"]
+    reason: str = ""
+
+
+class ApprovalView(Wire):
+    """Where one subscription to one topic stands."""
+
+    subscription: str
+    topic: str
+    state: Literal["pending", "granted", "rejected"]
+    reason: str
+
+
+class ApprovalList(Wire):
+    """Approvals by subscription and topic."""
+
+    approvals: list[ApprovalView]
+
+
+def exposure_from(topic: Name, body: ExposureBody) -> Exposure:
+    """The exposure that a body describes."""
+    return Exposure(
+        topic=topic,
+        publishers=tuple(body.publishers),
+        subscribers=tuple(body.subscribers),
+        approval=ApprovalMode(body.approval),
+    )
+
+
+def view_of(exposure: Exposure) -> ExposureView:
+    """The exposure as it is shown."""
+    return ExposureView(
+        topic=str(exposure.topic),
+        publishers=list(exposure.publishers),
+        subscribers=list(exposure.subscribers),
+        approval=exposure.approval.value,
+    )
+
+
+@router.get("/api/exposures")
+async def list_exposures(parts: PartsOf, caller: Caller) -> ExposureList:
+    """All exposures."""
+    caller.require(Right.ADMIN)
+    return ExposureList(exposures=[view_of(exposure) for _, exposure in sorted(parts.snapshot.exposures.items())])
+
+
+@router.get("/api/exposures/{topic:path}")
+async def get_exposure(topic: str, parts: PartsOf, caller: Caller) -> ExposureView:
+    """The exposure of a topic."""
+    caller.require(Right.ADMIN)
+    name = topic_of(parts, caller, topic).name
+    exposure = parts.snapshot.exposures.get(name)
+    if exposure is None:
+        raise NotFound(f"the topic {name} has no exposure: it is open to everyone with the right")
+    return view_of(exposure)
+
+
+@router.put("/api/exposures/{topic:path}", responses={201: {"model": ExposureView, "description": "Created."}})
+async def put_exposure(topic: str, body: ExposureBody, parts: PartsOf, caller: Caller, response: Response) -> ExposureView:
+    """Create or replace the exposure of a topic."""
+    caller.require(Right.ADMIN)
+    wanted = exposure_from(same_name(topic, body.topic), body)
+    created = wanted.topic not in parts.snapshot.exposures
+    await changing.put(parts, [wanted], caller.name)
+    response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
+    return view_of(wanted)
+
+
+@router.delete("/api/exposures/{topic:path}", status_code=HTTPStatus.NO_CONTENT)
+async def delete_exposure(topic: str, parts: PartsOf, caller: Caller) -> None:
+    """Open the topic to everyone with the right."""
+    caller.require(Right.ADMIN)
+    await changing.end(parts, Ending(Exposure, name_in_path(topic, "topic")), caller.name)
+
+
+@router.get("/api/approvals")
+async def list_approvals(parts: PartsOf, caller: Caller) -> ApprovalList:
+    """Approvals of the caller's subscriptions; for administrators, all."""
+    subscriptions = parts.snapshot.subscriptions
+    mine = [one for (name, _), one in sorted(parts.snapshot.approvals.items()) if owns(caller, subscriptions[name])]
+    return ApprovalList(approvals=list(map(_approval_view, mine)))
+
+
+@router.put("/api/approvals/{subscription:path}/{topic}")
+async def put_approval(subscription: str, topic: str, body: ApprovalBody, parts: PartsOf, caller: Caller) -> ApprovalView:
+    """Decide on one subscription to one topic. A name with `/` in its namespace is written with %2F."""
+    caller.require(Right.ADMIN)
+    pair = _standing(parts, f"{subscription}/{topic}")
+    decision = Approval(subscription=pair[0], topic=pair[1], state=ApprovalState(body.state), reason=body.reason)
+    await changing.put(parts, [decision], caller.name)
+    return _approval_view(decision)
+
+
+def _standing(parts: Parts, path: str) -> tuple[Name, Name]:
+    """The pair that the path names. Namespaces may hold slashes, so it is looked up instead of being cut."""
+    for name, topic in parts.snapshot.approvals:
+        if f"{name}/{topic}" == path:
+            return name, topic
+    raise NotFound(f"there is no approval {path[:160]}", expected="an exposed topic and a subscription that asks for it")
+
+
+def _approval_view(approval: Approval) -> ApprovalView:
+    return ApprovalView(
+        subscription=str(approval.subscription), topic=str(approval.topic), state=approval.state.value, reason=approval.reason
+    )

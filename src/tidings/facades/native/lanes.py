@@ -1,0 +1,221 @@
+"""Below a subscription: its state, moving back, sending again, what was delivered, dead letters.
+
+What changes a lane is a command to delivery: 200 once it was applied, 202 when it is durable and will be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from tidings.access.principals import Principal
+from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
+from tidings.errors import Malformed
+from tidings.events.stored import event_from
+from tidings.events.structured import structured_json
+from tidings.facades.commanding import command
+from tidings.facades.native.callers import Caller, PartsOf, subscription_of
+from tidings.facades.native.wire import Wire, time_of
+from tidings.facades.parts import Parts
+from tidings.facades.places import marks_at_any
+from tidings.log.commands import Act, Activate, DropDeadLetters, Redeliver, Rewind, Suspend
+from tidings.log.cursor import cursor_at, position_of
+from tidings.log.position import EMBEDDED, START
+from tidings.registry.model import Subscription
+
+router = APIRouter(tags=["lanes"])
+
+LATER: dict[int | str, dict[str, Any]] = {202: {"description": "Durable, and applied as soon as delivery comes to it."}}
+
+
+class StateBody(Wire):
+    """Whether the lane is read."""
+
+    state: Literal["active", "suspended"]
+
+
+class StateView(Wire):
+    """A lane as delivery last saved it. `lag` counts entries that are not final yet."""
+
+    state: str
+    lag: int
+    open_items: int
+    delivered: int
+    failed_attempts: int
+    dead_letters: int
+    expired: int
+    last_error: str
+    next_due: str | None
+
+
+class RewindBody(Wire):
+    """Where to go on."""
+
+    to: str = Field(description="A cursor, `_first`, `_last`, or a time such as 2030-01-31T12:00:00Z.")
+
+
+class RedeliverBody(Wire):
+    """What to send again."""
+
+    positions: list[str] = Field(default_factory=list, max_length=10_000, description="Cursors of events.")
+    dead_letters: bool = Field(default=False, description="All dead letters.")
+
+
+class Done(Wire):
+    """What became of a command."""
+
+    applied: bool
+
+
+class DeliveryView(Wire):
+    """What came of one delivery so far."""
+
+    number: int
+    cursor: str
+    state: str
+    tries: int
+    at: str
+    status: int | None
+    duration_ms: float | None
+    cause: str
+
+
+class DeliveryList(Wire):
+    """Newest first; `before` goes on."""
+
+    deliveries: list[DeliveryView]
+    before: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
+
+
+class DeadLetterView(Wire):
+    """An event that will not be tried again unless asked."""
+
+    number: int
+    cursor: str
+    reason: str
+    tries: int
+    first_at: str
+    last_at: str
+    event: Any
+
+
+class DeadLetterList(Wire):
+    """Oldest first; `after` goes on."""
+
+    dead_letters: list[DeadLetterView]
+    after: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
+
+
+async def _order(parts: Parts, subscription: Subscription, by: Principal, act: Act, response: Response) -> Done:
+    applied = await command(parts, subscription.lane, by.name, act)
+    response.status_code = HTTPStatus.OK if applied else HTTPStatus.ACCEPTED
+    return Done(applied=applied)
+
+
+@router.get("/api/subscriptions/{name:path}/state")
+async def get_state(name: str, parts: PartsOf, caller: Caller) -> StateView:
+    """How a subscription's lane is doing."""
+    subscription = subscription_of(parts, caller, name)
+    return await asyncio.to_thread(lambda: state_view(parts, parts.delivery.lane(subscription.lane)))
+
+
+def state_view(parts: Parts, lane: LaneView) -> StateView:
+    """The lane as it is shown."""
+    return StateView(
+        state=lane.state,
+        lag=parts.lanes.count_after(lane.lane, lane.low_water, EMBEDDED),
+        open_items=lane.open_items,
+        delivered=lane.delivered,
+        failed_attempts=lane.failed_attempts,
+        dead_letters=lane.dead_letters,
+        expired=lane.expired,
+        last_error=lane.last_error,
+        next_due=time_of(lane.next_due),
+    )
+
+
+@router.put("/api/subscriptions/{name:path}/state", responses=LATER)
+async def put_state(name: str, body: StateBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Suspend a subscription, or let it go on where it stopped. Meanwhile its lane is still filled."""
+    act = Activate() if body.state == "active" else Suspend()
+    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)
+
+
+@router.post("/api/subscriptions/{name:path}/rewind", responses=LATER)
+async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Move the subscription to another place of its lane, back or forward."""
+    subscription = subscription_of(parts, caller, name)
+    marks = await asyncio.to_thread(marks_at_any, parts.reader, body.to)
+    return await _order(parts, subscription, caller, Rewind(marks or {EMBEDDED: START}), response)
+
+
+@router.post("/api/subscriptions/{name:path}/redeliver", responses=LATER)
+async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Send events again, whatever became of them before."""
+    if not body.positions and not body.dead_letters:
+        raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
+    act = Redeliver(tuple(map(position_of, body.positions)), body.dead_letters)
+    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)
+
+
+@router.get("/api/subscriptions/{name:path}/deliveries")
+async def deliveries(
+    name: str, parts: PartsOf, caller: Caller, before: int | None = None, limit: int = Query(100, ge=1, le=1000)
+) -> DeliveryList:
+    """What came of the newest deliveries."""
+    subscription = subscription_of(parts, caller, name)
+    found = await asyncio.to_thread(parts.delivery.deliveries, subscription.lane, before, limit)
+    return DeliveryList(deliveries=list(map(_delivery, found)), before=found[-1].number if len(found) == limit else None)
+
+
+def _delivery(record: DeliveryRecord) -> DeliveryView:
+    return DeliveryView(
+        number=record.number,
+        cursor=cursor_at(record.position),
+        state=record.state,
+        tries=record.tries,
+        at=time_of(record.at) or "",
+        status=record.status,
+        duration_ms=record.duration_ms,
+        cause=record.cause,
+    )
+
+
+@router.get("/api/subscriptions/{name:path}/dead-letters")
+async def dead_letters(
+    name: str, parts: PartsOf, caller: Caller, after: int = 0, limit: int = Query(100, ge=1, le=1000)
+) -> DeadLetterList:
+    """Dead letters with their events."""
+    subscription = subscription_of(parts, caller, name)
+    found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
+    return DeadLetterList(dead_letters=list(map(_dead_letter, found)), after=found[-1].number if len(found) == limit else None)
+
+
+def _dead_letter(letter: DeadLetter) -> DeadLetterView:
+    return DeadLetterView(
+        number=letter.number,
+        cursor=cursor_at(letter.position),
+        reason=letter.reason,
+        tries=letter.tries,
+        first_at=time_of(letter.first_at) or "",
+        last_at=time_of(letter.last_at) or "",
+        event=msgspec.json.decode(structured_json(event_from(letter.head, letter.data))),
+    )
+
+
+@router.delete("/api/subscriptions/{name:path}/dead-letters", responses=LATER)
+async def drop_dead_letters(
+    name: str,
+    parts: PartsOf,
+    caller: Caller,
+    response: Response,
+    position: list[str] = Query(default_factory=list, description="Cursors of single events; all when none is given."),
+) -> Done:
+    """Forget dead letters."""
+    act = DropDeadLetters(tuple(map(position_of, position)))
+    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)

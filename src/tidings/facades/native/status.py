@@ -1,0 +1,188 @@
+"""How the hub is doing: `GET /api/status`, `GET /health/live`, `GET /health/ready`, `GET /metrics`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from http import HTTPStatus
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from tidings import __version__
+from tidings.access.principals import Right
+from tidings.facades.lag import Gauges, Lag, Lags, SubscriptionLag, measured
+from tidings.facades.native.callers import Caller, PartsOf, owns
+from tidings.facades.native.wire import Wire, time_of
+from tidings.facades.parts import Parts
+from tidings.log.cursor import cursor_of
+from tidings.observe import metrics
+from tidings.observe.board import Face, Series, read_faces
+from tidings.registry.model import Subscription
+
+router = APIRouter(tags=["operating"])
+
+PARTS = ("api", "pipeline", "deliver")
+
+
+class PartView(Wire):
+    """Whether a part does its work; if not, why."""
+
+    ready: bool
+    reason: str
+
+
+class LagView(Wire):
+    """Entries that a stage has not finished, and the age of the oldest in seconds."""
+
+    events: int
+    seconds: float
+
+
+class SubscriptionStatus(Wire):
+    """One subscription."""
+
+    name: str
+    state: str
+    lag: int
+    open_items: int
+    delivered: int
+    failed_attempts: int
+    dead_letters: int
+    last_error: str
+    next_due: str | None
+
+
+class LagsView(Wire):
+    """The stages in their order."""
+
+    routing: LagView = Field(description="From the end of the log to what is routed.")
+    delivery: LagView = Field(description="From what is routed to what is delivered, over the caller's subscriptions.")
+
+
+class StatusView(Wire):
+    """The whole hub at a glance."""
+
+    version: str
+    ready: bool
+    parts: dict[str, PartView]
+    end: str = Field(description="Cursor at the end of the log.")
+    routed: str = Field(description="Cursor up to which events are routed.")
+    lag: LagsView
+    topics: int
+    subscriptions: list[SubscriptionStatus]
+    open_items: int
+    dead_letters: int
+
+
+class Alive(Wire):
+    """The api process answers."""
+
+    status: str = "live"
+
+
+class Readiness(Wire):
+    """Whether everything does its work, and which part does not."""
+
+    ready: bool
+    parts: dict[str, PartView]
+
+
+def faces_of(parts: Parts) -> dict[str, Face]:
+    """The boards of all parts; this process's own without the detour over its file."""
+    faces = read_faces(parts.settings.data / "run")
+    return {**faces, "api": parts.board.face()}
+
+
+def _part_views(parts: Parts) -> dict[str, PartView]:
+    faces = faces_of(parts)
+    absent = PartView(ready=False, reason="it has not started yet")
+    return {
+        part: PartView(ready=faces[part].ready, reason=faces[part].reason) if part in faces else absent
+        for part in dict.fromkeys((*PARTS, *faces))
+    }
+
+
+def _lags(parts: Parts, subscriptions: list[Subscription]) -> Lags:
+    return measured(Gauges(parts.reader, parts.lanes, parts.delivery), subscriptions, parts.clock.now())
+
+
+@router.get("/api/status")
+async def status(parts: PartsOf, caller: Caller) -> StatusView:
+    """Version, parts, lag per stage. Administrators see all subscriptions, others their own."""
+    mine = [one for _, one in sorted(parts.snapshot.subscriptions.items()) if owns(caller, one)]
+    return await asyncio.to_thread(_status, parts, mine)
+
+
+def _status(parts: Parts, mine: list[Subscription]) -> StatusView:
+    views, lags = _part_views(parts), _lags(parts, mine)
+    return StatusView(
+        version=__version__,
+        ready=all(view.ready for view in views.values()),
+        parts=views,
+        end=cursor_of(lags.end),
+        routed=cursor_of(lags.routed),
+        lag=LagsView(routing=_lag(lags.routing), delivery=_lag(lags.delivery)),
+        topics=len(parts.snapshot.topics),
+        subscriptions=list(map(_subscription, lags.subscriptions)),
+        open_items=sum(one.lane.open_items for one in lags.subscriptions),
+        dead_letters=sum(one.lane.dead_letters for one in lags.subscriptions),
+    )
+
+
+def _lag(lag: Lag) -> LagView:
+    return LagView(events=lag.events, seconds=round(lag.seconds, 3))
+
+
+def _subscription(lag: SubscriptionLag) -> SubscriptionStatus:
+    return SubscriptionStatus(
+        name=str(lag.name),
+        state=lag.lane.state,
+        lag=lag.events,
+        open_items=lag.lane.open_items,
+        delivered=lag.lane.delivered,
+        failed_attempts=lag.lane.failed_attempts,
+        dead_letters=lag.lane.dead_letters,
+        last_error=lag.lane.last_error,
+        next_due=time_of(lag.lane.next_due),
+    )
+
+
+@router.get("/health/live")
+async def live() -> Alive:
+    """Whether the api process answers at all. Needs no token."""
+    return Alive()
+
+
+@router.get("/health/ready", responses={503: {"model": Readiness, "description": "A part is not ready."}})
+async def ready(parts: PartsOf, response: Response) -> Readiness:
+    """Whether every part does its work; which does not, and why. Needs no token."""
+    views = await asyncio.to_thread(_part_views, parts)
+    everything = all(view.ready for view in views.values())
+    response.status_code = HTTPStatus.OK if everything else HTTPStatus.SERVICE_UNAVAILABLE
+    return Readiness(ready=everything, parts=views)
+
+
+@router.get("/metrics", response_class=Response)
+async def prometheus(parts: PartsOf, caller: Caller) -> Response:
+    """Figures of all parts as Prometheus reads them. Needs the right admin, or read on every topic."""
+    if not caller.may(Right.READ):
+        caller.require(Right.ADMIN)
+    text = await asyncio.to_thread(_metrics, parts)
+    return Response(text, media_type=metrics.CONTENT_TYPE)
+
+
+def _metrics(parts: Parts) -> str:
+    lags = _lags(parts, list(parts.snapshot.subscriptions.values()))
+    return metrics.exposition(faces_of(parts).values(), _series(lags))
+
+
+def _series(lags: Lags) -> Iterator[Series]:
+    for stage, lag in (("routing", lags.routing), ("delivery", lags.delivery)):
+        yield metrics.gauge("tidings_lag_events", lag.events, stage=stage)
+        yield metrics.gauge("tidings_lag_seconds", lag.seconds, stage=stage)
+    for one in lags.subscriptions:
+        name = str(one.name)
+        yield metrics.gauge("tidings_subscription_lag_events", one.events, subscription=name)
+        yield metrics.gauge("tidings_subscription_open_items", one.lane.open_items, subscription=name)
+        yield metrics.gauge("tidings_subscription_dead_letters", one.lane.dead_letters, subscription=name)

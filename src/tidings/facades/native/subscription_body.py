@@ -1,0 +1,188 @@
+"""The wire shape of a subscription, and its translation to and from the core model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tidings.access.secrets import COVER, covered
+from tidings.errors import Malformed
+from tidings.facades.native.wire import Duration, Labels, Wire, time_of
+from tidings.registry.model import (
+    ContentMode,
+    Delivery,
+    FilterText,
+    Name,
+    NamespaceSource,
+    Pull,
+    Push,
+    Source,
+    Subscription,
+    TopicsSource,
+)
+from tidings.registry.rules import parse_name
+
+WHERE = "where"
+"""The dialect of a plain `where` text."""
+
+
+class FilterBody(Wire):
+    """A filter in one of the dialects."""
+
+    dialect: str
+    filter: Any
+
+
+class DeliveryBody(Wire):
+    """How events reach the subscriber. What is left out is the hub's default."""
+
+    kind: Literal["push", "pull"] = "push"
+    url: str | None = Field(default=None, description="The callback; for push only.")
+    mode: Literal["structured", "binary"] = "structured"
+    headers: dict[str, str] = Field(default_factory=dict, description="Sent with every request. Secret ones are shown as ***.")
+    inflight: int | None = Field(default=None, description="Requests on their way at the same time at the most.")
+    tries: int | None = Field(default=None, description="Attempts before an event becomes a dead letter.")
+    retry_first: Duration | None = None
+    retry_max: Duration | None = None
+    attempt_timeout: Duration | None = None
+
+
+class SubscriptionBody(Wire):
+    """A subscription: which events (topic, topics or namespace; where or filter) and how they arrive (to or delivery)."""
+
+    name: str | None = None
+    topic: str | None = None
+    topics: list[str] | None = None
+    namespace: str | None = Field(default=None, description="Every topic of this namespace, also those created later.")
+    where: str | None = Field(default=None, description='A condition such as `@type = "order.created" and total > 5`.')
+    filter: FilterBody | None = None
+    to: str | None = Field(default=None, description="The callback; short for delivery.url.")
+    delivery: DeliveryBody | None = None
+    owner: str | None = Field(default=None, description="Only administrators may name somebody else.")
+    description: str = ""
+    labels: Labels = Field(default_factory=dict)
+
+
+class SubscriptionView(Wire):
+    """A subscription as it is."""
+
+    name: str
+    topics: list[str] | None = None
+    namespace: str | None = None
+    where: str | None = None
+    filter: FilterBody | None = None
+    delivery: DeliveryBody
+    owner: str
+    description: str = ""
+    labels: Labels
+    created: str
+    approvals: dict[str, str] | None = Field(default=None, description="State of the approval per topic, where one is needed.")
+
+
+def subscription_from(name: Name, body: SubscriptionBody, owner: str, standing: Subscription | None) -> Subscription:
+    """The subscription that a body describes. A covered secret keeps the value it has."""
+    return Subscription(
+        name=name,
+        source=_source(body),
+        delivery=_delivery(body, standing),
+        filter=_filter(body),
+        owner=owner,
+        description=body.description,
+        labels=body.labels,
+    )
+
+
+def _only(choices: Mapping[str, object], needed: bool) -> str | None:
+    given = [name for name, value in choices.items() if value is not None]
+    if len(given) > 1:
+        raise Malformed(f"{' and '.join(given)} exclude each other", expected=f"one of {', '.join(choices)}")
+    if needed and not given:
+        raise Malformed("something is missing", expected=f"one of {', '.join(choices)}")
+    return given[0] if given else None
+
+
+def _source(body: SubscriptionBody) -> Source:
+    _only({"topic": body.topic, "topics": body.topics, "namespace": body.namespace}, needed=True)
+    if body.namespace is not None:
+        return NamespaceSource(body.namespace)
+    return TopicsSource(tuple(parse_name(text) for text in (body.topics if body.topics is not None else [body.topic or ""])))
+
+
+def _filter(body: SubscriptionBody) -> FilterText | None:
+    _only({"where": body.where, "filter": body.filter}, needed=False)
+    if body.where is not None:
+        return FilterText(dialect=WHERE, text=body.where)
+    return None if body.filter is None else FilterText(dialect=body.filter.dialect, text=body.filter.filter)
+
+
+def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery:
+    _only({"to": body.to, "delivery": body.delivery}, needed=True)
+    wanted = body.delivery or DeliveryBody(url=body.to)
+    if wanted.kind == "pull":
+        if wanted.url is not None:
+            raise Malformed("nothing is pushed with kind pull", at="delivery.url")
+        return Pull()
+    if wanted.url is None:
+        raise Malformed("a push needs the address of its callback", at="delivery.url")
+    return Push(
+        url=wanted.url,
+        mode=ContentMode(wanted.mode),
+        headers=_uncovered(wanted.headers, standing),
+        inflight=wanted.inflight,
+        tries=wanted.tries,
+        retry_first=wanted.retry_first,
+        retry_max=wanted.retry_max,
+        attempt_timeout=wanted.attempt_timeout,
+    )
+
+
+def _uncovered(headers: Mapping[str, str], standing: Subscription | None) -> dict[str, str]:
+    held = standing.delivery.headers if standing is not None and isinstance(standing.delivery, Push) else {}
+    return {name: held.get(name, value) if value == COVER else value for name, value in headers.items()}
+
+
+def view_of(subscription: Subscription, approvals: Mapping[str, str]) -> SubscriptionView:
+    """The subscription as it is shown, with the state of its approvals per topic."""
+    match subscription.source:
+        case TopicsSource(topics):
+            source: dict[str, Any] = {"topics": [str(topic) for topic in topics]}
+        case NamespaceSource(namespace):
+            source = {"namespace": namespace}
+    return SubscriptionView(
+        name=str(subscription.name),
+        **source,
+        **_shown_filter(subscription.filter),
+        delivery=_shown_delivery(subscription.delivery),
+        owner=subscription.owner,
+        description=subscription.description,
+        labels=dict(subscription.labels),
+        created=time_of(subscription.created) or "",
+        approvals=dict(approvals) or None,
+    )
+
+
+def _shown_filter(filter: FilterText | None) -> dict[str, Any]:
+    if filter is None:
+        return {}
+    return (
+        {"where": filter.text}
+        if filter.dialect == WHERE
+        else {"filter": FilterBody(dialect=filter.dialect, filter=filter.text)}
+    )
+
+
+def _shown_delivery(delivery: Delivery) -> DeliveryBody:
+    if isinstance(delivery, Pull):
+        return DeliveryBody(kind="pull")
+    return DeliveryBody(
+        url=delivery.url,
+        mode=delivery.mode.value,
+        headers=covered(delivery.headers),
+        inflight=delivery.inflight,
+        tries=delivery.tries,
+        retry_first=delivery.retry_first,
+        retry_max=delivery.retry_max,
+        attempt_timeout=delivery.attempt_timeout,
+    )

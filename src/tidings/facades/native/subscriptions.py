@@ -1,0 +1,88 @@
+"""Subscriptions: `GET /api/subscriptions`, `PUT|GET|DELETE /api/subscriptions/{name}`."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from fastapi import APIRouter, Response
+
+from tidings.access.principals import Principal, Right
+from tidings.errors import Forbidden
+from tidings.facades import changing
+from tidings.facades.changing import Ending
+from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
+from tidings.facades.native.subscription_body import SubscriptionBody, SubscriptionView, subscription_from, view_of
+from tidings.facades.native.wire import Wire, same_name
+from tidings.facades.parts import Parts
+from tidings.registry.model import Name, Snapshot, Subscription, TopicsSource
+
+router = APIRouter(tags=["subscriptions"])
+
+
+class SubscriptionList(Wire):
+    """Subscriptions by name."""
+
+    subscriptions: list[SubscriptionView]
+
+
+def wanted_by(caller: Principal, name: Name, body: SubscriptionBody, standing: Subscription | None) -> Subscription:
+    """The subscription that the caller asks for. Raises Forbidden where they may not."""
+    owner = standing.owner if standing is not None and body.owner is None else body.owner or caller.name
+    if owner != caller.name and not is_admin(caller):
+        raise Forbidden("only administrators may name another owner", at="owner", found=owner)
+    wanted = subscription_from(name, body, owner, standing)
+    source = wanted.source
+    topics = source.topics if isinstance(source, TopicsSource) else (Name(source.namespace, "*"),)
+    for topic in topics:
+        caller.require(Right.SUBSCRIBE, topic)
+    return wanted
+
+
+def shown(subscription: Subscription, snapshot: Snapshot) -> SubscriptionView:
+    """The subscription with the approvals it needs."""
+    pairs = snapshot.approvals.items()
+    return view_of(subscription, {str(topic): one.state.value for (name, topic), one in pairs if name == subscription.name})
+
+
+@router.get("/api/subscriptions")
+async def list_subscriptions(parts: PartsOf, caller: Caller) -> SubscriptionList:
+    """The caller's subscriptions; for administrators, all."""
+    found = sorted(parts.snapshot.subscriptions.items())
+    mine = [subscription for _, subscription in found if owns(caller, subscription)]
+    return SubscriptionList(subscriptions=[shown(subscription, parts.snapshot) for subscription in mine])
+
+
+@router.put("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionView, "description": "Created."}})
+async def put_subscription(
+    name: str, body: SubscriptionBody, parts: PartsOf, caller: Caller, response: Response
+) -> SubscriptionView:
+    """Create or replace a subscription. It gets every event whose publishing begins after this is answered."""
+    full = same_name(name, body.name)
+    refuse_foreign(caller, full, parts.snapshot)
+    standing = parts.snapshot.subscriptions.get(full)
+    wanted = wanted_by(caller, full, body, standing)
+    stored = await _store(parts, caller, wanted)
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    return shown(stored, parts.snapshot)
+
+
+async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subscription:
+    # Looked at again at the moment of the change: somebody else may have taken the name meanwhile.
+    (stored,) = await changing.put(parts, [wanted], caller.name, lambda now: refuse_foreign(caller, wanted.name, now))
+    assert isinstance(stored, Subscription)
+    return stored
+
+
+@router.get("/api/subscriptions/{name:path}")
+async def get_subscription(name: str, parts: PartsOf, caller: Caller) -> SubscriptionView:
+    """One subscription."""
+    return shown(subscription_of(parts, caller, name), parts.snapshot)
+
+
+@router.delete("/api/subscriptions/{name:path}", status_code=HTTPStatus.NO_CONTENT)
+async def delete_subscription(name: str, parts: PartsOf, caller: Caller) -> None:
+    """End a subscription. What is on its way finishes; its lane goes."""
+    subscription = subscription_of(parts, caller, name)
+    await changing.end(
+        parts, Ending(Subscription, subscription.name), caller.name, lambda now: refuse_foreign(caller, subscription.name, now)
+    )

@@ -1,0 +1,112 @@
+"""Topics: `GET /api/topics`, `PUT|GET|DELETE /api/topics/{name}`."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from tidings.access.principals import Right
+from tidings.facades import changing
+from tidings.facades.changing import Ending
+from tidings.facades.native.callers import Caller, PartsOf, sees_topic, topic_of
+from tidings.facades.native.wire import Duration, Labels, Size, Wire, name_in_path, same_name
+from tidings.registry.model import Name, Topic
+
+router = APIRouter(tags=["topics"])
+
+
+class TopicBody(Wire):
+    """A topic. What is left out is the hub's default."""
+
+    name: str | None = Field(default=None, description="May be left out; where it is given it must be that of the address.")
+    description: str = ""
+    retention: Duration | None = Field(default=None, description='How long events are kept: seconds, or "7d".')
+    max_event_bytes: Size | None = Field(default=None, description='Largest event: bytes, or "64KiB".')
+    duplicates: str | None = Field(
+        None, description='Duplicate check by source and id: "off", a window such as "24h", "forever".'
+    )
+    key_attribute: str = Field(default="subject", description="Events with the same value keep their order.")
+    json_schema: dict[str, Any] | None = Field(
+        None, alias="schema", description="A JSON Schema that the data of events must satisfy."
+    )
+    labels: Labels = Field(default_factory=dict)
+
+
+class TopicView(TopicBody):
+    """A topic as it is."""
+
+    name: str
+
+
+class TopicList(Wire):
+    """Topics by name."""
+
+    topics: list[TopicView]
+
+
+def topic_from(name: Name, body: TopicBody) -> Topic:
+    """The topic that a body describes."""
+    return Topic(
+        name=name,
+        description=body.description,
+        retention=body.retention,
+        max_event_bytes=body.max_event_bytes,
+        duplicates=body.duplicates,
+        key_attribute=body.key_attribute,
+        schema=body.json_schema,
+        labels=body.labels,
+    )
+
+
+def view_of(topic: Topic) -> TopicView:
+    """The topic as it is shown."""
+    return TopicView(
+        name=str(topic.name),
+        description=topic.description,
+        retention=topic.retention,
+        max_event_bytes=topic.max_event_bytes,
+        duplicates=topic.duplicates,
+        key_attribute=topic.key_attribute,
+        schema=None if topic.schema is None else dict(topic.schema),
+        labels=dict(topic.labels),
+    )
+
+
+@router.get("/api/topics")
+async def list_topics(parts: PartsOf, caller: Caller) -> TopicList:
+    """All topics that the caller may do anything with."""
+    found = sorted(parts.snapshot.topics.items())
+    return TopicList(topics=[view_of(topic) for name, topic in found if sees_topic(caller, name)])
+
+
+@router.put("/api/topics/{name:path}", responses={201: {"model": TopicView, "description": "Created."}})
+async def put_topic(name: str, body: TopicBody, parts: PartsOf, caller: Caller, response: Response) -> TopicView:
+    """Create or replace a topic. Replacing keeps its events."""
+    caller.require(Right.ADMIN)
+    wanted = topic_from(same_name(name, body.name), body)
+    created = wanted.name not in parts.snapshot.topics
+    (stored,) = await changing.put(parts, [wanted], caller.name)
+    assert isinstance(stored, Topic)
+    response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
+    return view_of(stored)
+
+
+@router.get("/api/topics/{name:path}")
+async def get_topic(name: str, parts: PartsOf, caller: Caller) -> TopicView:
+    """One topic."""
+    return view_of(topic_of(parts, caller, name))
+
+
+@router.delete("/api/topics/{name:path}", status_code=HTTPStatus.NO_CONTENT)
+async def delete_topic(
+    name: str,
+    parts: PartsOf,
+    caller: Caller,
+    force: bool = Query(False, description="Also when subscriptions ask for it; they keep their other topics, or end."),
+) -> None:
+    """End a topic. Its events stay in the log until their retention has passed, but nobody can ask for them any more."""
+    caller.require(Right.ADMIN)
+    await changing.end(parts, Ending(Topic, name_in_path(name, "topic"), force), caller.name)

@@ -1,0 +1,40 @@
+"""What every door works with: the parts of the api process, put together once in `tidings.app`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidings.access.tokens import Gate
+from tidings.clock import Clock
+from tidings.config import Settings
+from tidings.delivery.push.port import DeliveryReader
+from tidings.facades.waiting import Waiting
+from tidings.ingest.asgi import Publishing
+from tidings.log.port import LanesReader, LogReader, LogWriter
+from tidings.observe.board import Board
+from tidings.registry.current import CurrentRegistry
+from tidings.registry.model import Snapshot
+from tidings.registry.port import RegistryWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts. `reader`, `lanes` and `delivery` may be used from any thread; `waiting` tells when the log has grown."""
+
+    settings: Settings
+    clock: Clock
+    gate: Gate
+    log: LogWriter
+    reader: LogReader
+    lanes: LanesReader
+    delivery: DeliveryReader
+    registry: RegistryWriter
+    current: CurrentRegistry
+    publishing: Publishing
+    waiting: Waiting
+    board: Board
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Everything in force now."""
+        return self.current.snapshot

@@ -1,0 +1,43 @@
+"""Waiting for the log to grow: many requests wait, one listener hears the hint."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tidings.log.wake import Listener
+
+LOOK_AGAIN = 1.0
+
+
+class Waiting:
+    """Wakes everyone who waits when the log has grown, and once a second in any case. Belongs to one event loop."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._hint: asyncio.Future[None] | None = None
+        self.over = False
+
+    async def wait(self, timeout: float) -> None:
+        """Wait for the next hint, at most `timeout` seconds and at most one. Look again afterwards in any case."""
+        if self.over:
+            return
+        if self._hint is None:
+            self._hint = asyncio.ensure_future(self._listen())
+        await asyncio.wait([self._hint], timeout=min(timeout, LOOK_AGAIN))
+
+    async def _listen(self) -> None:
+        try:
+            await self._listener.wait_async(LOOK_AGAIN)
+        finally:
+            self._hint = None
+
+    def end(self) -> None:
+        """Let everyone go who waits: the hub is stopping. Nobody waits any more from now on."""
+        self.over = True
+        if self._hint is not None:
+            self._hint.cancel()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.end()
+        self._listener.close()

@@ -1,0 +1,135 @@
+"""Admission: may these events enter this topic? Pure. What a topic asks for is compiled once per revision of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from tidings.access.principals import Principal, Right
+from tidings.clock import Instant
+from tidings.config import IngestSettings, TopicSettings
+from tidings.errors import EventFault, Forbidden, InvalidEvent, NotFound
+from tidings.events import plain
+from tidings.events.headers import RawHeaders
+from tidings.events.http import decode, is_cloudevent
+from tidings.events.limits import Limits
+from tidings.events.model import Event, key_hash, partition_key
+from tidings.events.schema import Schema
+from tidings.events.stored import head_of
+from tidings.ids import NewId
+from tidings.ingest.duplicates import window_of
+from tidings.log.port import Draft
+from tidings.log.position import TopicNumber
+from tidings.registry.model import Exposure, Name, Snapshot, Topic
+from tidings.registry.rules import may_publish, parse_name
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What one topic asks of its publishers. `window`: how far back duplicates are looked for, None for not at all."""
+
+    name: Name
+    label: str
+    number: TopicNumber
+    limits: Limits
+    key_attribute: str
+    schema: Schema | None
+    window: float | None
+    exposure: Exposure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request as it came: who sent it and when, headers, body, and how ids are made for events without."""
+
+    by: Principal
+    at: Instant
+    headers: RawHeaders
+    body: bytes
+    new_id: NewId
+
+
+class Admissions:
+    """The admissions of all topics, made when first asked for and kept until the registry has another revision."""
+
+    def __init__(self, current: Callable[[], Snapshot], topics: TopicSettings, ingest: IngestSettings) -> None:
+        self._current = current
+        self._topics = topics
+        self._limits = Limits(batch_events=ingest.batch_events, batch_bytes=ingest.batch_bytes).keeping(
+            ingest.transport_headers
+        )
+        self._batch_bytes = ingest.batch_bytes
+        self._snapshot: Snapshot | None = None
+        self._made: dict[str, Admission] = {}
+
+    def of(self, name: str) -> Admission:
+        """The admission of the topic that is written so. Raises NotFound, and Malformed when it is no name."""
+        snapshot = self._current()
+        if snapshot is not self._snapshot:
+            self._snapshot, self._made = snapshot, {}
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._make(snapshot, parse_name(name))
+        return found
+
+    def largest_body(self, admission: Admission) -> int:
+        """Bytes of a request body at the most."""
+        return max(self._batch_bytes, admission.limits.max_event_bytes)
+
+    def _make(self, snapshot: Snapshot, name: Name) -> Admission:
+        topic = snapshot.topics.get(name)
+        if topic is None:
+            raise NotFound(f"there is no topic {name}; create it with PUT /api/topics/{name}")
+        return admission_of(topic, snapshot.exposures.get(name), self._topics, self._limits)
+
+
+def admission_of(topic: Topic, exposure: Exposure | None, defaults: TopicSettings, limits: Limits) -> Admission:
+    """The admission of a topic; what the topic leaves open comes from the hub's settings."""
+    largest = topic.max_event_bytes if topic.max_event_bytes is not None else defaults.max_event_bytes
+    return Admission(
+        name=topic.name,
+        label=str(topic.name),
+        number=topic.number,
+        limits=msgspec.structs.replace(limits, max_event_bytes=largest),
+        key_attribute=topic.key_attribute,
+        schema=None if topic.schema is None else Schema.compiled(topic.schema),
+        window=window_of(topic.duplicates or defaults.duplicates),
+        exposure=exposure,
+    )
+
+
+def check_publisher(admission: Admission, by: Principal) -> None:
+    """Raises Forbidden unless the caller has the right, for this topic, and the topic's exposure lists them."""
+    by.require(Right.PUBLISH, admission.name)
+    if not may_publish(admission.exposure, by.name):
+        raise Forbidden(f"{by.name} may not publish to {admission.label}", expected="the topic's exposure must list you")
+
+
+def events_of(admission: Admission, arrival: Arrival) -> list[Event]:
+    """The events of a request: CloudEvents in any form, plain JSON, or lines of JSON. Raises Malformed and TooLarge."""
+    if is_cloudevent(arrival.headers):
+        return decode(arrival.headers, arrival.body, admission.limits)
+    unnamed = plain.Unnamed(f"/api/topics/{admission.label}", admission.label, arrival.at, arrival.new_id)
+    return plain.plain(arrival.headers, arrival.body, admission.limits, unnamed)
+
+
+def drafts_of(admission: Admission, events: Sequence[Event], at: Instant) -> list[Draft]:
+    """What is to be appended for these events. Raises InvalidEvent where the topic's schema does not hold."""
+    if admission.schema is not None:
+        _check_schema(admission.schema, events)
+    return [
+        Draft(
+            admission.number, at, key_hash(partition_key(event.attributes, admission.key_attribute)), head_of(event), event.data
+        )
+        for event in events
+    ]
+
+
+def _check_schema(schema: Schema, events: Sequence[Event]) -> None:
+    faults: list[EventFault] = []
+    for index, event in enumerate(events):
+        faults.extend(schema.faults(event.data, index))
+    if faults:
+        raise InvalidEvent(faults)

@@ -1,0 +1,140 @@
+"""The hot path: `POST /api/topics/{name}/events` as a bare ASGI application. 202 means that every event is durable.
+
+Reads the body within its limit, admits, appends, answers. Every refusal is problem+json. No framework stands in between: each
+costs more than the whole rest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+from tidings.access.tokens import Gate
+from tidings.clock import Clock
+from tidings.errors import TidingsError, TooLarge, UnsupportedFormat
+from tidings.events.headers import RawHeaders
+from tidings.ids import NewId
+from tidings.ingest.admit import Admission, Admissions, Arrival, check_publisher, drafts_of, events_of
+from tidings.ingest.duplicates import Checked, DuplicateCheck
+from tidings.ingest.tally import Tally
+from tidings.log.port import LogWriter
+from tidings.log.position import Position
+from tidings.problems import Problem, problem_of, unexpected
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+_JSON = (b"content-type", b"application/json")
+
+logger = logging.getLogger("tidings.ingest")
+
+
+class ClientLeft(Exception):
+    """Whoever asked is gone; nobody is left to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestParts:
+    """What the hot path works with."""
+
+    admissions: Admissions
+    gate: Gate
+    log: LogWriter
+    duplicates: DuplicateCheck
+    clock: Clock
+    new_id: NewId
+    tally: Tally
+
+
+class Publishing:
+    """Takes events into the log. One for all doors: each hands over the name of the topic."""
+
+    def __init__(self, parts: IngestParts) -> None:
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, topic: str) -> None:
+        """Answer one publish request."""
+        began = self._parts.clock.monotonic()
+        try:
+            admission, count, positions = await self._publish(scope["headers"], receive, topic)
+        except TidingsError as error:
+            self._parts.tally.refused(error.code)
+            await answer_problem(send, problem_of(error, scope["path"]))
+        except ClientLeft:
+            self._parts.tally.refused("client-left")
+        except Exception:
+            logger.exception("publishing to %s failed", topic)
+            self._parts.tally.refused("internal")
+            await answer_problem(send, unexpected(scope["path"]))
+        else:
+            self._parts.tally.published(admission.label, count, self._parts.clock.monotonic() - began)
+            if len(positions) < count:
+                self._parts.tally.repeated(admission.label, count - len(positions))
+            await _answer(send, HTTPStatus.ACCEPTED, [_JSON], _receipt(count, positions))
+
+    async def _publish(self, headers: RawHeaders, receive: Receive, topic: str) -> tuple[Admission, int, Sequence[Position]]:
+        parts = self._parts
+        by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
+        admission = parts.admissions.of(topic)
+        check_publisher(admission, by)
+        body = await read_body(headers, receive, parts.admissions.largest_body(admission))
+        arrival = Arrival(by, parts.clock.now(), headers, body, parts.new_id)
+        events = events_of(admission, arrival)
+        drafts = drafts_of(admission, events, arrival.at)
+        if not drafts:
+            return admission, 0, ()
+        if admission.window is None:
+            return admission, len(events), await parts.log.append(drafts)
+        checked = Checked(admission.number, admission.window, events, drafts)
+        return admission, len(events), await parts.duplicates.append(checked)
+
+
+async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
+    """The whole body. Raises TooLarge before more than `limit` bytes are held, UnsupportedFormat for a packed body."""
+    for name, value in headers:
+        if name == b"content-length" and int(value) > limit:
+            raise TooLarge(f"a body of {int(value)} bytes is too large", expected=f"at most {limit}")
+        if name == b"content-encoding" and value.lower() != b"identity":
+            raise UnsupportedFormat("packed bodies are not read", at="content-encoding", found=value.decode("latin-1"))
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        return body
+    return await _read_on(message, receive, limit)
+
+
+async def _read_on(message: Message, receive: Receive, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while message["type"] == "http.request":
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > limit:
+            raise TooLarge("the body is too large", expected=f"at most {limit} bytes")
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+        message = await receive()
+    raise ClientLeft
+
+
+def _receipt(count: int, positions: Sequence[Position]) -> bytes:
+    if not positions:
+        return b'{"accepted":%d}' % count
+    first, last = positions[0], positions[-1]
+    return b'{"accepted":%d,"first":"%d-%d","last":"%d-%d"}' % (count, *first, *last)
+
+
+async def answer_problem(send: Send, problem: Problem) -> None:
+    """Answer with a refusal."""
+    await _answer(send, problem.status, problem.headers(), problem.body())
+
+
+async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    headers.append((b"content-length", b"%d" % len(body)))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
