@@ -50,8 +50,8 @@ class SqlRegistryWriter(SqlRegistryReader):
 
     def snapshot(self) -> Snapshot:
         """Everything in force now; read again only when somebody else has changed something."""
-        world = self._world
-        return world.snapshot if world and world.snapshot.revision == self.revision() else super().snapshot()
+        with running(self._where), self._engine.connect() as connection:
+            return self._current(connection).snapshot
 
     def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
         """Create or replace these documents in one revision; the documents as they are in force now.
@@ -101,11 +101,12 @@ class SqlRegistryWriter(SqlRegistryReader):
         return after.snapshot
 
     def _current(self, connection: Connection) -> World:
-        revision = rows.newest(connection)
-        if self._world is None or self._world.snapshot.revision != revision:
+        """What this connection sees in force. Two threads may hold worlds of two revisions for a moment; the next call heals it."""
+        revision, world = rows.newest(connection), self._world
+        if world is None or world.snapshot.revision != revision:
             last = {row.kind: row.last for row in connection.execute(select(NUMBERS))}
-            self._world = World(rows.snapshot_of(connection), Numbers(**last), rows.marks_of(connection, revision))
-        return self._world
+            world = self._world = World(rows.snapshot_of(connection), Numbers(**last), rows.marks_of(connection, revision))
+        return world
 
     @staticmethod
     def _standing(snapshot: Snapshot, key: Key) -> Document:
