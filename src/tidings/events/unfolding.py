@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from tidings.errors import Malformed
 
@@ -15,8 +16,8 @@ MAX_UNFOLDED = 20_000
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
-# Their values are data, not schemas: a "$ref" in there refers to nothing.
-_LITERALS = frozenset(("const", "enum", "default", "examples"))
+_META_LOOPS = 10
+_META_SCHEMAS = ("https://json-schema.org/", "http://json-schema.org/")
 
 
 class Unfolding(NamedTuple):
@@ -36,16 +37,16 @@ def _named(node: Any, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > MAX_DEPTH:
         raise Malformed("the schema nests too deeply", expected=f"at most {MAX_DEPTH} levels")
     if isinstance(node, dict):
+        if depth > 1 and isinstance(node.get("$id"), str):
+            raise Malformed("only the top of a schema may have an $id", found=node["$id"])
         yield from ((f"#{node[word]}", node) for word in _ANCHORS if isinstance(node.get(word), str))
-        if isinstance(node.get("$id"), str):
-            yield node["$id"], node
     for _, child in _children(node):
         yield from _named(child, depth + 1)
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(node, dict):
-        yield from ((str(name), child) for name, child in node.items() if name not in _LITERALS)
+        yield from ((str(name), child) for name, child in node.items())
     elif isinstance(node, (list, tuple)):
         yield from ((str(place), child) for place, child in enumerate(node))
 
@@ -84,14 +85,15 @@ class _Walk:
         target = self._target(reference)
         if target is None or id(target) in self._open:
             # Back to where it came through, or to a meta-schema, which is recursive too.
-            return Unfolding(0, 1)
+            return Unfolding(0, _META_LOOPS if target is None else 1)
         return self.measured(target)
 
     def _target(self, reference: str) -> Any:
-        named = self._targets.get(reference)
-        if named is not None or not reference.startswith("#"):
-            return named
+        if reference in self._targets or reference.startswith(_META_SCHEMAS):
+            return self._targets.get(reference)
+        if not reference.startswith("#"):
+            raise Malformed("a schema may refer only to itself", found=reference, expected="a reference such as #/$defs/name")
         node = self._document
         for step in reference[1:].split("/")[1:]:
-            node = dict(_children(node)).get(step.replace("~1", "/").replace("~0", "~"))
+            node = dict(_children(node)).get(unquote(step).replace("~1", "/").replace("~0", "~"))
         return node
