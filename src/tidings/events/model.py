@@ -17,7 +17,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     `attributes` holds all context attributes, `specversion` and `datacontenttype` included, in the order they came.
     `data` is the payload: None is no payload, b"null" is the JSON value null.
-    `base64` says that the payload came as `data_base64`, so no JSON type is implied for it.
+    `base64` says that the payload came as `data_base64`, or as a body without any type: no JSON type is implied for it.
     `transport` holds the transport headers that are kept beside the event.
     """
 
