@@ -81,21 +81,24 @@ class Cuts:
                 return cut + 1, HIGHEST
         return cut, HIGHEST
 
-    def codes(self, column: Column, exactly: Callable[[int], object]) -> Ints:
-        """The piece of every value of the column, -1 for what is no number. `exactly` reads one of them without rounding.
+    def codes(self, column: Column, exactly: Callable[[list[int]], Column]) -> Ints:
+        """The piece of every value of the column, -1 for what is no number. `exactly` reads some of them without rounding.
 
         Rounding to a float keeps order, so a float says for certain on which side of a cut the number is, unless it is equal.
         """
         numbers = _floats(column)
         low, high = np.searchsorted(self._near, numbers, "left"), np.searchsorted(self._near, numbers, "right")
         pieces = (low + high).astype(np.int32)
-        for event in np.flatnonzero(low != high).tolist():
-            pieces[event] = self._piece(exactly(event) if type(column[event]) is float else column[event])
+        equal = np.flatnonzero(low != high)
+        if len(equal):
+            exact = exactly(equal.tolist())
+            between = zip(exact, low[equal].tolist(), high[equal].tolist(), strict=True)
+            pieces[equal] = [self._piece(number, *around) for number, *around in between]
         pieces[np.isnan(numbers)] = NO_NUMBER
         return pieces
 
-    def _piece(self, number: Any) -> int:
-        return bisect_left(self._cuts, number) + bisect_right(self._cuts, number)
+    def _piece(self, number: Any, low: int, high: int) -> int:
+        return bisect_left(self._cuts, number, low, high) + bisect_right(self._cuts, number, low, high)
 
 
 def _floats(column: Column) -> NDArray[np.float64]:

@@ -56,10 +56,11 @@ class Reader:
                 columns[n] = [
                     v if type(v) is str or v is MISSING else text_of(v) for v in self._heads.column(path.name, decoded)
                 ]
-        self._read_payloads(payloads, columns)
+        self.read_payloads(payloads, columns)
         return Table(columns, payloads, bad)
 
-    def _read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
+    def read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
+        """Fill in the columns of the data paths. A payload of None has no values."""
         if not self._data:
             return
         failed: list[tuple[int, str]] = []
@@ -91,13 +92,20 @@ def _each(decode: Callable[[bytes], Any], texts: Sequence[bytes], instead: objec
 
 def _as_json(heads: list[Any], datas: Sequence[bytes | None]) -> Sequence[bytes | None]:
     """The payloads, None for those that are not meant as JSON or are nested too deeply."""
-    kinds = {(head.type, head.base64) for head in heads}
-    plain = {kind for kind in kinds if not is_json(*kind)}
-    if plain:
-        datas = [None if (head.type, head.base64) in plain else data for head, data in zip(heads, datas, strict=True)]
-    if any(data is not None and len(data) > _SMALL for data in datas):
+    if {head.base64 for head in heads} != {MISSING} or not all(
+        is_json(kind, MISSING) for kind in {head.type for head in heads}
+    ):
+        datas = [data if is_json(head.type, head.base64) else None for head, data in zip(heads, datas, strict=True)]
+    if None in datas or max(map(len, datas), default=0) > _SMALL:  # type: ignore[arg-type]
         datas = [data if data is None or is_shallow(data) else None for data in datas]
     return datas
+
+
+def values_at(steps: tuple[str | int, ...], payloads: Sequence[bytes | None]) -> Column:
+    """The exact values at one place of these payloads."""
+    columns: list[Column] = [[]]
+    Reader((DataPath(steps),), exact=True).read_payloads(payloads, columns)
+    return columns[0]
 
 
 @dataclass(frozen=True, slots=True)

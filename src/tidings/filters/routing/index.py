@@ -6,25 +6,24 @@ candidate's term is tested: ranges of codes for all at once, predicates one by o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tidings.filters.algebra import Filter
 from tidings.filters.paths import DataPath, Path
-from tidings.filters.payload import Payload
-from tidings.filters.routing.codes import HIGHEST, Ints
-from tidings.filters.routing.columns import Reader, Table
+from tidings.filters.routing.codes import Ints
+from tidings.filters.routing.columns import Column, Reader, Table, values_at
 from tidings.filters.routing.facts import TextFacts
-from tidings.filters.routing.layout import Entry, Layout, Of, Source
+from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, Entry, Layout, Of, Slot, Source
 from tidings.filters.routing.predicates import compares_numbers, leaves, predicate
 from tidings.filters.routing.rows import Signatures
 from tidings.filters.routing.terms import Term
 
 _CHUNK = 1_000_000
+_NO_CODE = -2
 
 
 class Pairs(NamedTuple):
@@ -52,6 +51,7 @@ class Index:
         self._sources = _sources(entries)
         self._signatures = Signatures(entries, layout, self._sources)
         self._slots = _Slots(entries, self._sources)
+        self._most = np.array([len(entry.slots) for entry in entries], np.int32)
         self._routes = np.array([entry.route for entry in entries], np.int32)
         self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.text is None], np.int32)
         left = {n: entry.left for n, entry in enumerate(entries)}
@@ -74,7 +74,10 @@ class Index:
         """The pairs of event and route, in no order, a route perhaps twice."""
         codes = self._codes(table, count)
         problems: list[Problem] = []
-        found = [self._tested(pairs, codes, table, problems) for pairs in self._candidates(codes, table, count)]
+        found = [
+            self._tested(self._slots.tested(pairs, codes, slots), table, problems)
+            for slots, pairs in self._candidates(codes, table, count)
+        ]
         if not found:
             return Pairs(np.empty(0, np.int32), np.empty(0, np.int32)), problems
         events, entries = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -94,22 +97,23 @@ class Index:
                 codes[row] = self._signatures.buckets[source.path][pieces + 1]
         return codes
 
-    def _candidates(self, codes: Ints, table: Table, count: int) -> Iterator[Pairs]:
-        for events, entries in self._signatures.candidates(codes):
-            yield Pairs(events, entries)
+    def _candidates(self, codes: Ints, table: Table, count: int) -> Iterator[tuple[int, Pairs]]:
+        """Pairs of event and entry to look at, with the number of slots they have at the most."""
+        for slots, events, entries in self._signatures.candidates(codes):
+            yield slots, Pairs(events, entries)
         for number, facts in self._facts.items():
             answers = facts.answers(table.columns[number])
             lengths = np.fromiter(map(len, answers), np.int32, count)
             found = np.fromiter(chain.from_iterable(answers), np.int32, int(lengths.sum()))
-            yield Pairs(np.repeat(np.arange(count, dtype=np.int32), lengths), found)
+            yield self._most[found].max(initial=0), Pairs(np.repeat(np.arange(count, dtype=np.int32), lengths), found)
         if len(self._scanned):
             step = max(1, _CHUNK // len(self._scanned))
             for start in range(0, count, step):
                 events = np.arange(start, min(count, start + step), dtype=np.int32)
-                yield Pairs(np.repeat(events, len(self._scanned)), np.tile(self._scanned, len(events)))
+                yield MAX_SLOTS, Pairs(np.repeat(events, len(self._scanned)), np.tile(self._scanned, len(events)))
 
-    def _tested(self, pairs: Pairs, codes: Ints, table: Table, problems: list[Problem]) -> Pairs:
-        pairs = self._slots.tested(pairs, codes)
+    def _tested(self, pairs: Pairs, table: Table, problems: list[Problem]) -> Pairs:
+        """The pairs whose predicates hold, where there are any."""
         if not self._predicates:
             return pairs
         calls = self._has_predicate[pairs.numbers]
@@ -123,11 +127,15 @@ class Index:
         return Pairs(pairs.events[keep], pairs.numbers[keep])
 
 
-def _exactly(path: Path, table: Table, column: list[Any]) -> Any:
-    """Reads one value of the column again, without rounding."""
-    if not isinstance(path, DataPath):
-        return column.__getitem__
-    return lambda event: Payload(table.payloads[event]).at(path.steps)
+def _exactly(path: Path, table: Table, column: Column) -> Callable[[list[int]], Column]:
+    """Gives some values of the column, without rounding."""
+
+    def exactly(events: list[int]) -> Column:
+        if isinstance(path, DataPath) and any(type(column[event]) is float for event in events):
+            return values_at(path.steps, [table.payloads[event] for event in events])
+        return [column[event] for event in events]
+
+    return exactly
 
 
 def _sources(entries: list[Entry]) -> dict[Source, int]:
@@ -155,29 +163,27 @@ def _facts(entries: list[Entry], number_of: dict[Path, int]) -> dict[int, TextFa
 
 
 class _Slots:
-    """The slots of all entries as arrays: slot k of entry e tests a row of the code matrix for a range."""
+    """The slots of all entries. Slot k of entry e is a line of numbers: row, low, high, and two excluded codes."""
 
     def __init__(self, entries: list[Entry], sources: dict[Source, int]) -> None:
-        self._layers: list[tuple[Ints, Ints, Ints, NDArray[np.bool_]]] = []
+        self._layers: list[Ints] = []
         for k in range(max((len(entry.slots) for entry in entries), default=0)):
-            row, low, high = (
-                np.zeros(len(entries), np.int32),
-                np.zeros(len(entries), np.int32),
-                np.zeros(len(entries), np.int32),
-            )
-            inverted = np.zeros(len(entries), bool)
-            for n, entry in enumerate(entries):
-                if len(entry.slots) > k:
-                    slot = entry.slots[k]
-                    row[n], low[n], high[n] = sources[slot.source], slot.low, min(slot.high, HIGHEST)
-                    inverted[n] = slot.inverted
-            self._layers.append((row, low, high, inverted))
+            lines = [
+                _line(entry.slots[k], sources) if len(entry.slots) > k else (0, 0, 0, _NO_CODE, _NO_CODE) for entry in entries
+            ]
+            self._layers.append(np.array(lines, np.int32))
 
-    def tested(self, pairs: Pairs, codes: Ints) -> Pairs:
+    def tested(self, pairs: Pairs, codes: Ints, slots: int) -> Pairs:
         """The pairs whose codes are in the ranges. An entry without a slot looks at row 0, which always fits."""
         events, numbers = pairs
-        for row, low, high, inverted in self._layers:
-            code = codes[row[numbers], events]
-            keep = ((code >= low[numbers]) & (code <= high[numbers])) != inverted[numbers]
+        for layer in self._layers[:slots]:
+            line = layer.take(numbers, axis=0)
+            code = codes[line[:, 0], events]
+            keep = (code >= line[:, 1]) & (code <= line[:, 2]) & (code != line[:, 3]) & (code != line[:, 4])
             events, numbers = events[keep], numbers[keep]
         return Pairs(events, numbers)
+
+
+def _line(slot: Slot, sources: dict[Source, int]) -> tuple[int, ...]:
+    excluded = (*slot.excluded, _NO_CODE, _NO_CODE)[:MAX_EXCLUDED]
+    return sources[slot.source], slot.low, slot.high, *excluded

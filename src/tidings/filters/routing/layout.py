@@ -13,16 +13,16 @@ from enum import Enum
 from itertools import product
 from typing import NamedTuple
 
-from tidings.filters.algebra import Compare, Exists, Filter, OneOf, Order, Text, all_of
+from tidings.filters.algebra import Compare, Exists, Filter, Literal, OneOf, Order, Text, all_of
 from tidings.filters.paths import Path
-from tidings.filters.routing.codes import ABSENT, HIGHEST, UNNAMED, Cuts, Vocabulary
+from tidings.filters.routing.codes import ABSENT, HIGHEST, NO_NUMBER, UNNAMED, Cuts, Vocabulary
 from tidings.filters.routing.predicates import is_range
 from tidings.filters.routing.terms import Term, Tested
 
 MAX_SLOTS = 4
 BUCKETS = 64
 _MAX_CELLS = 64
-_MAX_EXCLUDED = 3
+MAX_EXCLUDED = 2
 
 
 class Of(Enum):
@@ -41,12 +41,17 @@ class Source(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The code in this column is between low and high, or, inverted, is not."""
+    """The code in this column is between low and high, and is none of those excluded."""
 
     source: Source
     low: int
-    high: int
-    inverted: bool = False
+    high: int = HIGHEST
+    excluded: tuple[int, ...] = ()
+
+    def joined(self, other: Slot) -> Slot:
+        """Both at once, for the same column."""
+        excluded = tuple(dict.fromkeys(self.excluded + other.excluded))
+        return Slot(self.source, max(self.low, other.low), min(self.high, other.high), excluded)
 
 
 class Choice(NamedTuple):
@@ -174,40 +179,50 @@ class Layout:
     def _finish(self, entry: Entry, term: Term) -> None:
         """Turn what the access leaves open into slots and a rest."""
         decided = {id(choice.decides) for choice in entry.access}
-        for path, (low, high) in self._ranges(term).items():
-            entry.slots.append(Slot(Source(path, Of.PIECE), low, high))
+        slots: dict[Source, Slot] = {}
         for test in term:
-            if id(test) in decided or (not test.negated and is_range(test.filter)):
+            if id(test) in decided:
                 continue
+            slot = self._slot(test)
             if not entry.access and entry.text is None and isinstance(test.filter, Text) and not test.negated:
                 entry.text = test.filter
-                continue
-            slots = self._slots(test)
-            if slots and len(entry.slots) + len(slots) <= MAX_SLOTS:
-                entry.slots += slots
-            else:
+            elif slot is None or not _taken(slots, slot):
                 entry.rest.append(test.plain)
-        for slot in entry.slots[MAX_SLOTS:]:
-            entry.rest += [test.plain for test in term if is_range(test.filter) and test.filter.path == slot.source.path]  # type: ignore[union-attr]
-        del entry.slots[MAX_SLOTS:]
+        entry.slots = list(slots.values())
 
-    def _slots(self, test: Tested) -> list[Slot]:
-        """The test as ranges of codes, all of which must hold; none when it cannot be said that way."""
+    def _slot(self, test: Tested) -> Slot | None:
+        """The test as a range of codes; None when it cannot be said that way."""
         match test.filter:
             case Compare(path, Order.EQ, value):
                 code = self.words[path].add(value)
-                return [Slot(Source(path, Of.VALUE), code, code, test.negated)]
+                return _unlike(path, ABSENT, code) if test.negated else Slot(Source(path, Of.VALUE), code, code)
             case Compare(path, Order.NE, value) if not test.negated:
-                code = self.words[path].add(value)
-                source = Source(path, Of.VALUE)
-                return [Slot(source, UNNAMED, HIGHEST), Slot(source, code, code, True)]
+                return _unlike(path, UNNAMED, self.words[path].add(value))
             case Compare(path, op, value) if is_range(test.filter):
-                low, high = self.cuts[path].range(op, value.value)  # type: ignore[arg-type]
-                return [Slot(Source(path, Of.PIECE), low, high, test.negated)]
-            case OneOf(path, values) if test.negated and len(values) <= _MAX_EXCLUDED:
-                codes = [self.words[path].add(value) for value in values]
-                return [Slot(Source(path, Of.VALUE), code, code, True) for code in codes]
+                return self._piece_slot(path, op, value, test.negated)
+            case OneOf(path, values) if test.negated and len(values) <= MAX_EXCLUDED:
+                return _unlike(path, ABSENT, *(self.words[path].add(value) for value in values))
             case Exists(path):
-                source = Source(path, Of.VALUE)
-                return [Slot(source, ABSENT, ABSENT) if test.negated else Slot(source, UNNAMED, HIGHEST)]
-        return []
+                return Slot(Source(path, Of.VALUE), ABSENT, ABSENT) if test.negated else _unlike(path, UNNAMED)
+        return None
+
+    def _piece_slot(self, path: Path, op: Order, value: Literal, negated: bool) -> Slot | None:
+        low, high = self.cuts[path].range(op, value.value)  # type: ignore[arg-type]
+        if not negated:
+            return Slot(Source(path, Of.PIECE), low, high)
+        # What is no number is not less and not greater: it is in the opposite of a range that ends at the top only.
+        return Slot(Source(path, Of.PIECE), NO_NUMBER, low - 1) if high == HIGHEST else None
+
+
+def _unlike(path: Path, low: int, *codes: int) -> Slot:
+    return Slot(Source(path, Of.VALUE), low, excluded=codes)
+
+
+def _taken(slots: dict[Source, Slot], slot: Slot) -> bool:
+    """Whether there was room for one more slot."""
+    before = slots.get(slot.source)
+    joined = before.joined(slot) if before else slot
+    if len(joined.excluded) > MAX_EXCLUDED or (before is None and len(slots) == MAX_SLOTS):
+        return False
+    slots[slot.source] = joined
+    return True

@@ -55,24 +55,31 @@ class Signatures:
                 for codes in entries[number].cells():
                     cells.setdefault(self._size + _offset(codes, widths), []).append(number)
             self._size += int(np.prod(widths, dtype=object))
-        self._file(dict(sorted(cells.items())))
+        self._file(dict(sorted(cells.items())), [len(entry.slots) for entry in entries])
 
-    def _file(self, cells: dict[int, list[int]]) -> None:
-        self._rows = Rows(list(cells.values()))
+    def _file(self, cells: dict[int, list[int]], slots: list[int]) -> None:
+        """Entries are kept apart by the number of their slots, so that those without any are not tested at all."""
+        self._rows = {
+            count: Rows([[n for n in numbers if slots[n] == count] for numbers in cells.values()])
+            for count in sorted(set(slots))
+        }
         self._keys = np.fromiter(cells, np.int64, len(cells))
         self._table: Ints | None = None
         if self._size <= _DENSE:
             self._table = np.zeros(max(1, self._size), np.int32)
             self._table[self._keys] = np.arange(1, len(cells) + 1)
 
-    def candidates(self, codes: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """The (events, entries) that some signature selects."""
+    def candidates(self, codes: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+        """The (number of slots, events, entries) that some signature selects."""
         if not len(self._keys):
             return
         events = codes.shape[1]
         rows = self._row_of(self._cells(codes).ravel())
         hits = np.flatnonzero(rows)
-        yield from self._rows.expanded(rows[hits], (hits % events).astype(np.int32))
+        chosen, beside = rows[hits], (hits % events).astype(np.int32)
+        for slots, numbers in self._rows.items():
+            for found in numbers.expanded(chosen, beside):
+                yield slots, *found
 
     def _cells(self, codes: Ints) -> NDArray[np.int64]:
         cells = np.empty((len(self._signatures), codes.shape[1]), np.int64 if self._size > _DENSE else np.int32)
