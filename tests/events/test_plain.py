@@ -101,6 +101,12 @@ def test_transport_headers_are_kept_for_plain_events_too() -> None:
     assert event.transport == {"traceparent": "00-ab"}
 
 
+def test_what_the_door_gives_a_plain_event_is_checked_too() -> None:
+    with pytest.raises(InvalidEvent) as refused:
+        plain(content_type("application/json"), b"1", LIMITS, Unnamed("not a uri", "", Instant(0), lambda: "1"))
+    assert [fault.attribute for fault in refused.value.faults] == ["source", "type"]
+
+
 def test_published_tells_the_two_kinds_apart() -> None:
     headers = raw([(f"ce-{name}", value) for name, value in REQUIRED.items()])
     assert published(headers, b"x", LIMITS, unnamed())[0].source == "/orders"
