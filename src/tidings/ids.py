@@ -57,7 +57,10 @@ class DeliveryIds:
         packed = (lane << (_PARTITION_BITS + _OFFSET_BITS)) | (partition << _OFFSET_BITS) | offset
         left, right = packed >> _HALF_BITS, packed & _HALF_MASK
         for keyed in self._keyed:
-            left, right = right, left ^ _mix(keyed, right)
+            # _mix, written out: this runs for every delivery.
+            hashed = keyed.copy()
+            hashed.update(right.to_bytes(8, "big"))
+            left, right = right, left ^ (int.from_bytes(hashed.digest(), "big") & _HALF_MASK)
         return _as_number((left << _HALF_BITS) | right)
 
     def name_of(self, delivery_id: uuid.UUID) -> DeliveryName:

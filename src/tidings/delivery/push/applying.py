@@ -68,10 +68,10 @@ class Commands:
             return "there is no such subscription"
         match command.act:
             case Suspend():
-                lane.state.suspended = True
+                lane.suspend(True)
                 self._engine.wake(lane)
             case Activate():
-                lane.state.suspended = False
+                lane.suspend(False)
                 self._engine.wake(lane)
             case Rewind(to):
                 self._rewind(lane, to)

@@ -120,6 +120,7 @@ class Engine:
 
     def show(self) -> None:
         """Bring the figures on the board up to date."""
+        self._settling.show()
         self._board.gauge("tidings_inflight", self._schedule.busy)
         self._board.gauge("tidings_open_items", self.ledger.open_items)
         for lane in self._lanes.values():
@@ -161,9 +162,7 @@ class Engine:
 
     def _delete(self, lane: PushLane) -> None:
         """No new attempts; what is on its way finishes. The state stays, marked, until its records are trimmed."""
-        lane.deleted = True
-        lane.forget_read()
-        lane.due.clear()
+        lane.delete()
         self.ledger.touch(lane)
 
     # ---- attempts

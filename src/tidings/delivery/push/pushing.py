@@ -44,11 +44,12 @@ class PushLane:
 
     `ready` holds live entries that were read but not taken; `ahead` are offsets that follow them, not read yet. Both are
     forgotten when the cursor moves. `due` are open items whose time has come, `loaded` those of them that were read.
+    `pushing` says whether new attempts may begin; `window` is how many may be on their way at once, for now.
     """
 
     __slots__ = (
         *("ahead", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name", "policy", "queued"),
-        *("read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
+        *("pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -60,6 +61,7 @@ class PushLane:
         self.retry = RetryPolicy(tries=1, first=1.0, longest=1.0)
         self.target: Target | None = None
         self.deleted = False
+        self.pushing = False
         self.firsts = Firsts()
         self.due: deque[Item] = deque()
         self.loaded: deque[tuple[Item, Parcel]] = deque()
@@ -74,23 +76,31 @@ class PushLane:
         self.counted = 0
         self.reported = tally.delivered
 
-    @property
-    def pushing(self) -> bool:
-        """Whether new attempts may begin."""
-        return self.policy is not None and not self.deleted and not self.state.suspended
-
     def adopt(self, policy: Policy | None) -> bool:
         """Deliver by this policy from the next attempt on; None: begin nothing. False: it is the policy of before."""
         if policy == self.policy:
             return False
         self.policy = policy
         self.target = None
-        self.window = FIRST_WINDOW
         if policy is not None:
             # Kept when pushing ends: what is on its way then still has an outcome to judge.
             self.retry = policy.retry
+            self.window = min(FIRST_WINDOW, policy.inflight)
         self.forget_read()
+        self._judge()
         return True
+
+    def suspend(self, suspended: bool) -> None:
+        """Begin no attempts, or begin them again."""
+        self.state.suspended = suspended
+        self._judge()
+
+    def delete(self) -> None:
+        """Begin no attempts ever again; what is on its way finishes."""
+        self.deleted = True
+        self._judge()
+        self.forget_read()
+        self.due.clear()
 
     def forget_read(self) -> None:
         """Drop what was read ahead of the cursor; it is read again, under the policy and cursor of then."""
@@ -113,6 +123,9 @@ class PushLane:
             next_due=self._next_due(),
             tally=copy(self.tally),
         )
+
+    def _judge(self) -> None:
+        self.pushing = self.policy is not None and not self.deleted and not self.state.suspended
 
     def _next_due(self) -> Instant | None:
         return min((item.due for item in self.state.items() if item.tries and not item.sending), default=None)

@@ -5,9 +5,8 @@ Reads are small and happen on the event loop: handing a page of rows through a t
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
@@ -16,6 +15,7 @@ from tidings.errors import Malformed
 from tidings.events.http import encode_binary, encode_structured
 from tidings.events.stored import event_from
 from tidings.ids import DeliveryIds
+from tidings.log.block import offsets_of
 from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import Offset, Partition
 from tidings.registry.model import ContentMode
@@ -24,8 +24,9 @@ PAGE_ENTRIES = 200
 LAST_ENTRIES = 8
 AHEAD = 2048
 LAID_OUT_BYTES = 4 << 20
+PROJECTED = "projected events cannot be pushed yet"
 
-Laid = tuple[list[tuple[str, str]], bytes, str]
+Laid = tuple[dict[str, str], bytes, str]
 """An entry laid out: headers, body, fault."""
 
 
@@ -47,6 +48,8 @@ class Reading:
         # A lane with a small window needs no long page: memory is shared by all lanes.
         size = min(PAGE_ENTRIES, max(LAST_ENTRIES, int(lane.window) * 2), max(1, lane.state.room))
         offsets = lane.ahead[:size]
+        if not offsets:
+            return True
         del lane.ahead[:size]
         lane.ready.extend(self._parcels(lane, offsets, kept=False))
         return True
@@ -65,46 +68,51 @@ class Reading:
     def contains(self, lane: PushLane, offset: Offset) -> bool:
         """Whether the lane has this entry."""
         blocks = self._lanes.blocks(lane.key.lane, Offset(offset - 1), lane.key.partition, 1)
-        return any(offset in array("q", block.offsets) for block in blocks)
+        return any(offset in offsets_of(block) for block in blocks if block.payloads is None)
 
     def _look_ahead(self, lane: PushLane) -> bool:
         for block in self._lanes.blocks(lane.key.lane, Offset(lane.read), lane.key.partition, 1):
-            offsets = array("q", block.offsets)
+            offsets = offsets_of(block)
             begin = bisect_right(offsets, lane.read)
-            lane.ahead = offsets[begin : begin + AHEAD]
-            lane.read = lane.ahead[-1]
-        return bool(lane.ahead)
+            ahead = offsets[begin : begin + AHEAD]
+            lane.read = ahead[-1]
+            if block.payloads is None:
+                lane.ahead = ahead
+            else:
+                # Sending the whole event where a part was granted would be worse than sending nothing.
+                lane.ready.extend(Parcel(Offset(offset), {}, b"", PROJECTED) for offset in ahead)
+        return bool(lane.ahead or lane.ready)
 
     def _parcels(self, lane: PushLane, offsets: Sequence[int], *, kept: bool) -> list[Parcel]:
         """A parcel for every offset. `kept`: an entry that left the log may still have its copy as a dead letter."""
         assert lane.policy is not None
-        mode, own = lane.policy.mode, lane.policy.headers
-        number, partition = lane.key
-        laid = self._lay_out(lane, mode, offsets, kept)
-        id_text = self._id_text
+        own, (number, partition), id_text = lane.policy.headers, lane.key, self._id_text
         parcels = []
-        for offset in offsets:
-            headers, body, fault = laid[offset]
-            all_headers = {**own, **dict(headers), "tidings-delivery-id": id_text(number, partition, offset)}
+        for offset, (headers, body, fault) in zip(offsets, self._lay_out(lane, lane.policy.mode, offsets, kept), strict=True):
+            all_headers = {**own, **headers, "tidings-delivery-id": id_text(number, partition, offset)}
             parcels.append(Parcel(Offset(offset), all_headers, body, fault))
         return parcels
 
-    def _lay_out(self, lane: PushLane, mode: ContentMode, offsets: Sequence[int], kept: bool) -> Mapping[int, Laid]:
-        partition = lane.key.partition
-        laid, missing = self._laid.known(mode, partition, offsets)
+    def _lay_out(self, lane: PushLane, mode: ContentMode, offsets: Sequence[int], kept: bool) -> Sequence[Laid]:
+        laid = self._laid.of(mode, lane.key.partition)
+        missing = [position_of(lane.key, offset) for offset in offsets if offset not in laid]
         if not missing:
-            return laid
-        entries = self._log.fetch([position_of(lane.key, offset) for offset in missing])
+            return [laid[offset] for offset in offsets]
+        entries = self._log.fetch(missing)
         for position, entry in entries.items():
             laid[position.offset] = made = lay_out(mode, entry.head, entry.data)
-            self._laid.keep(mode, partition, position.offset, made)
-        gone = [Offset(offset) for offset in missing if offset not in laid]
-        if gone and kept:
-            for offset, letter in self._store.buried(lane.key, gone).items():
-                laid[offset] = lay_out(mode, letter.head, letter.data)
-        for offset in gone:
-            laid.setdefault(offset, ([], b"", EXPIRED))
-        return laid
+            self._laid.bytes += len(made[1]) + 1024
+        gone = [position.offset for position in missing if position not in entries]
+        if gone:
+            # Not remembered for other lanes: a copy is this lane's own.
+            laid = {**laid, **self._gone(lane, mode, gone, kept)}
+        return [laid[offset] for offset in offsets]
+
+    def _gone(self, lane: PushLane, mode: ContentMode, offsets: Sequence[Offset], kept: bool) -> Mapping[int, Laid]:
+        """What is left of entries that retention removed: the copy of a dead letter, or the fault."""
+        expired: Mapping[int, Laid] = dict.fromkeys(offsets, ({}, b"", EXPIRED))
+        letters = self._store.buried(lane.key, offsets) if kept else {}
+        return {**expired, **{offset: lay_out(mode, letter.head, letter.data) for offset, letter in letters.items()}}
 
 
 def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
@@ -112,35 +120,22 @@ def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
     try:
         event = event_from(head, data)
     except Malformed as error:
-        return [], b"", str(error)
-    if mode is ContentMode.BINARY and event.data is not None:
-        return *encode_binary(event), ""
-    return *encode_structured(event), ""
+        return {}, b"", str(error)
+    encode = encode_binary if mode is ContentMode.BINARY and event.data is not None else encode_structured
+    headers, body = encode(event)
+    return dict(headers), body, ""
 
 
 class LaidOut:
-    """The entries laid out last, for the other lanes that hold them. Two generations, each bounded in bytes."""
+    """The entries laid out last, for the other lanes that hold them; forgotten together when they are too many bytes."""
 
     def __init__(self, limit: int = LAID_OUT_BYTES) -> None:
         self._limit = limit
-        self._bytes = 0
-        self._young: dict[tuple[ContentMode, Partition, int], Laid] = {}
-        self._old: dict[tuple[ContentMode, Partition, int], Laid] = {}
+        self._kept: dict[tuple[ContentMode, Partition], dict[int, Laid]] = {}
+        self.bytes = 0
 
-    def known(self, mode: ContentMode, partition: Partition, offsets: Iterable[int]) -> tuple[dict[int, Laid], list[int]]:
-        """What is remembered of these offsets, and which are not."""
-        found, missing = {}, []
-        for offset in offsets:
-            key = (mode, partition, offset)
-            laid = self._young.get(key) or self._old.get(key)
-            if laid is None:
-                missing.append(offset)
-            else:
-                found[offset] = laid
-        return found, missing
-
-    def keep(self, mode: ContentMode, partition: Partition, offset: int, laid: Laid) -> None:
-        self._young[mode, partition, offset] = laid
-        self._bytes += len(laid[1]) + 1024
-        if self._bytes > self._limit:
-            self._old, self._young, self._bytes = self._young, {}, 0
+    def of(self, mode: ContentMode, partition: Partition) -> dict[int, Laid]:
+        """What is remembered, by offset. The caller adds to it and to `bytes`."""
+        if self.bytes > self._limit:
+            self._kept, self.bytes = {}, 0
+        return self._kept.setdefault((mode, partition), {})

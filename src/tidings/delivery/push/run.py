@@ -46,6 +46,8 @@ async def run(settings: Settings, stop: asyncio.Event, board: Board) -> None:
         stack.push_async_callback(worker.close)
         await worker.run(stop)
         board.not_ready("stopping")
+    board.not_ready("stopped")
+    board.flush()
 
 
 class Parts:

@@ -30,7 +30,7 @@ class Schedule:
 
     def offer(self, lane: PushLane) -> None:
         """The lane may have something to send. Offering twice is the same as once."""
-        if not lane.queued and lane.pushing and lane.inflight < self._allowance(lane):
+        if not lane.queued and lane.pushing and self._may_begin(lane):
             lane.queued = True
             (self._slow_turns if lane.slow else self._turns).append(lane)
 
@@ -43,7 +43,7 @@ class Schedule:
             lane = queue.popleft()
             lane.queued = False
             # A lane over its allowance is offered again when one of its own attempts ends.
-            if lane.pushing and lane.inflight < self._allowance(lane):
+            if lane.pushing and self._may_begin(lane):
                 return lane
         return None
 
@@ -58,10 +58,11 @@ class Schedule:
         self._slow_busy -= lane.slow
         lane.inflight -= 1
         self.busy -= 1
-        if answered:
+        limit = lane.policy.inflight if lane.policy is not None else 1
+        if not answered:
+            lane.window = min(limit, max(LEAST_WINDOW, lane.window / 2))
+        elif lane.window < limit:
             lane.window += 1
-        else:
-            lane.window /= 2
         if lane.slow is answered:
             # The attempts still on their way change sides together with the lane.
             self._slow_busy += -lane.inflight if answered else lane.inflight
@@ -75,8 +76,6 @@ class Schedule:
         self._slow_first = True
         return self._turns or None
 
-    def _allowance(self, lane: PushLane) -> int:
-        policy = lane.policy
-        limit = policy.inflight if policy is not None else 0
-        window = lane.window = min(max(lane.window, LEAST_WINDOW), limit)
-        return min(int(window), max(1, self._total - self.busy))
+    def _may_begin(self, lane: PushLane) -> bool:
+        inflight = lane.inflight
+        return inflight < lane.window and (inflight == 0 or inflight < self._total - self.busy)

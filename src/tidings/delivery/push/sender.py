@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 
-from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError, RequestTimeoutError
+from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError, RequestError, RequestTimeoutError
 from pyreqwest.http import Url
 from pyreqwest.response import Response
 
@@ -79,8 +79,8 @@ class Sender:
         for way in judged.ways:
             try:
                 answer = await _ask(way, target, headers, body)
-            except ConnectError:
-                if way is last:
+            except (ConnectError, ConnectTimeoutError) as error:
+                if way is last or not _never_connected(error):
                     raise
                 continue
             if way is not judged.ways[0]:
@@ -94,12 +94,13 @@ async def _ask(way: Way, target: Target, headers: dict[str, str], body: bytes) -
     if way.host_header is not None:
         headers = {**headers, "host": way.host_header}
     request = way.client.post(target.url_of(way)).headers(headers).body_bytes(body).timeout(target.timeout)
-    async with request.build_streamed() as response:
+    # Without the limit of 0 the answer would be handed over only after the first 64 KiB of its body.
+    async with request.streamed_read_buffer_limit(0).build_streamed() as response:
         status = response.status
-        if status == 204 or response.get_header("content-length") == "0":
-            return status, ""
-        await _drain(response)
-        return status, "" if status < 300 else response.get_header("retry-after") or ""
+        retry_after = "" if status < 300 else response.get_header("retry-after") or ""
+        if status != 204 and response.get_header("content-length") != "0":
+            await _drain(response)
+        return status, retry_after
 
 
 async def _drain(response: Response) -> None:
@@ -120,11 +121,11 @@ def cause_of(error: Exception) -> str:
             return "ssrf-blocked"
         case Unresolved():
             return "dns-failed"
-        case ConnectTimeoutError():
+        case ConnectTimeoutError() if _never_connected(error):
             return "connect-timeout"
         case RequestTimeoutError() | TimeoutError():
             return "timeout"
-        case ConnectError():
+        case ConnectError() if _never_connected(error):
             return "tls-failed" if _mentions(error, "certificate", "tls", "handshake") else "connect-failed"
         case PyreqwestError():
             return "connection-lost"
@@ -132,6 +133,11 @@ def cause_of(error: Exception) -> str:
             return "unsendable"
 
 
-def _mentions(error: ConnectError, *words: str) -> bool:
+def _never_connected(error: RequestError) -> bool:
+    """Whether nothing was sent: the client's connect errors also cover requests that went out and were not answered."""
+    return _mentions(error, "(connect)")
+
+
+def _mentions(error: RequestError, *words: str) -> bool:
     text = str(error.details).lower()
     return any(word in text for word in words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import assert_never
 
@@ -14,7 +15,7 @@ from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, positi
 from tidings.delivery.push.timers import Timers
 from tidings.log.port import LogReader
 from tidings.log.position import Offset
-from tidings.observe.board import Board
+from tidings.observe.board import BUCKETS, Board
 
 
 class Settling:
@@ -26,6 +27,8 @@ class Settling:
         self._board = board
         self._now = clock.now
         self._chance = chance
+        self._buckets = [0] * (len(BUCKETS) + 1)
+        self._seconds = 0.0
 
     def settle(self, lane: PushLane, item: Item, outcome: Outcome) -> DeadLetter | None:
         """Apply what came of an attempt. A dead letter is given back: the caller has the event and buries it."""
@@ -33,7 +36,8 @@ class Settling:
         item.tries += 1
         now = self._now()
         verdict = after(outcome, lane.retry, item.tries, now, item.since, self._chance())
-        self._board.observe("tidings_attempt_seconds", outcome.duration)
+        self._buckets[bisect_left(BUCKETS, outcome.duration)] += 1
+        self._seconds += outcome.duration
         match verdict:
             case Delivered():
                 self._delivered(lane, item, outcome, now)
@@ -48,6 +52,12 @@ class Settling:
             case _:
                 assert_never(verdict)
         return None
+
+    def show(self) -> None:
+        """Bring the times of attempts to the board."""
+        if any(self._buckets):
+            self._board.observe_many("tidings_attempt_seconds", self._buckets, self._seconds)
+            self._buckets, self._seconds = [0] * (len(BUCKETS) + 1), 0.0
 
     def expire(self, lane: PushLane, item: Item) -> None:
         """Retention removed the entry before it could be sent."""

@@ -1,0 +1,139 @@
+"""Which addresses a callback may have, in every spelling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyreqwest.http import Url
+
+from tests.delivery.worlds import quick_settings
+from tidings.delivery.push.guard import AddressRules, Blocked, Guard, Unresolved, rules_of
+from tidings.delivery.push.ways import origin_of
+from tidings.errors import Misconfigured
+
+STRICT = AddressRules()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        # SSRF-03
+        "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.9",
+        "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1",
+        "198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
+        # SSRF-04, SSRF-05
+        "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::1",
+        "100::1", "2001::1", "2001:1ff::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "5f00::1", "fc00::1", "fdff::1", "fe80::1",
+        "fe80::1%eth0", "fec0::1", "ff02::1",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_not_for_callbacks_are_blocked(address: str) -> None:
+    assert not STRICT.allow("hooks.example", address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "126.255.255.255", "128.0.0.1",
+        "172.15.255.255", "172.32.0.1", "192.0.1.1", "198.17.255.255", "198.20.0.1", "223.255.255.255",
+        "2001:200::1", "2003::1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808",
+    ],
+)  # fmt: skip
+def test_public_addresses_are_allowed(address: str) -> None:
+    assert STRICT.allow("hooks.example", address)
+
+
+def resolving(*answers: Sequence[str]) -> tuple[Guard, list[str]]:
+    """A guard whose name server gives these answers, one after the other, and the names it was asked for."""
+    asked: list[str] = []
+    left = list(answers)
+
+    async def lookup(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        if not left:
+            raise OSError("no such name")
+        return left.pop(0)
+
+    return Guard(STRICT, lookup), asked
+
+
+def judge(guard: Guard, url: str) -> Sequence[str]:
+    origin = origin_of(Url(url))
+    return asyncio.run(guard.addresses_of(origin.host, origin.port))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1:80/",
+        "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[0:0:0:0:0:0:0:1]/",
+        "http://①②⑦.0.0.1/", "http://%31%32%37.0.0.1/", "https://10.0.0.1:8443/x",
+    ],
+)  # fmt: skip
+def test_a_literal_address_is_judged_as_the_client_reads_it(url: str) -> None:
+    guard, asked = resolving()
+    with pytest.raises(Blocked):
+        judge(guard, url)
+    assert asked == []
+
+
+@pytest.mark.parametrize("url", ["http://hooks.example/", "http://HOOKS.example./", "http://bücher.example/"])
+def test_a_name_is_judged_by_what_it_resolves_to(url: str) -> None:
+    with pytest.raises(Blocked):
+        judge(resolving(["192.168.7.7"])[0], url)
+    assert judge(resolving(["1.2.3.4"])[0], url) == ["1.2.3.4"]
+
+
+def test_one_blocked_address_spoils_the_answer() -> None:
+    with pytest.raises(Blocked):
+        judge(resolving(["1.2.3.4", "10.0.0.1"])[0], "http://hooks.example/")
+
+
+def test_the_refusal_names_the_host_and_not_the_address() -> None:
+    with pytest.raises(Blocked, match=r"hooks\.example") as caught:
+        judge(resolving(["10.9.8.7"])[0], "http://hooks.example/")
+    assert "10.9.8.7" not in str(caught.value)
+
+
+def test_a_name_without_an_address_is_no_block() -> None:
+    with pytest.raises(Unresolved):
+        judge(resolving()[0], "http://hooks.example/")
+    with pytest.raises(Unresolved):
+        judge(resolving([])[0], "http://hooks.example/")
+
+
+@pytest.mark.parametrize(
+    ("setting", "listens_on", "allowed"),
+    [
+        ("auto", "127.0.0.1", True), ("auto", "localhost", True), ("auto", "::1", True), ("auto", "0.0.0.0", False),
+        ("auto", "192.168.1.5", False), ("auto", "hub.example", False), ("yes", "0.0.0.0", True), ("no", "127.0.0.1", False),
+    ],
+)  # fmt: skip
+def test_loopback_is_allowed_by_setting(tmp_path: Path, setting: str, listens_on: str, allowed: bool) -> None:
+    settings = quick_settings(tmp_path, allow_loopback=setting)
+    rules = rules_of(settings.push, replace(settings.server, host=listens_on))
+    for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        assert rules.allow("localhost", address) is allowed
+    assert not rules.allow("localhost", "10.0.0.1")
+
+
+def test_the_operator_may_allow_networks_and_names(tmp_path: Path) -> None:
+    settings = quick_settings(tmp_path, allow=["10.1.0.0/16", "fd00::/8", "hooks.internal"], allow_loopback="no")
+    rules = rules_of(settings.push, settings.server)
+    assert rules.allow("anything", "10.1.2.3")
+    assert rules.allow("anything", "::ffff:10.1.2.3")
+    assert rules.allow("anything", "fd12::1")
+    assert rules.allow("Hooks.Internal.", "192.168.1.1")
+    assert not rules.allow("anything", "10.2.0.1")
+    assert not rules.allow("other.internal", "192.168.1.1")
+
+
+@pytest.mark.parametrize("push", [{"allow": ["10.0.0.0/99"]}, {"allow": [" "]}, {"allow_loopback": "maybe"}])
+def test_rules_that_cannot_be_read_refuse_the_start(tmp_path: Path, push: dict[str, object]) -> None:
+    settings = quick_settings(tmp_path, **push)
+    with pytest.raises(Misconfigured):
+        rules_of(settings.push, settings.server)

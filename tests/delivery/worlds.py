@@ -1,0 +1,126 @@
+"""A small world around delivery: real log, lanes, registry and delivery files in one folder, filled by hand.
+
+The test publishes into the log and routes into lanes itself; `delivering` is the body of the deliver process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.builders import a_name, a_subscription, a_topic, an_event
+from tidings.clock import Instant, SystemClock
+from tidings.config import Settings, load
+from tidings.delivery.push.run import run
+from tidings.delivery.push.sqlite import SqliteDeliveryReader
+from tidings.events.stored import head_of
+from tidings.log.block import packed
+from tidings.log.commands import Act, Command, encoded
+from tidings.log.port import Draft, Retention, Routed
+from tidings.log.position import LaneNumber, Position, TopicNumber, embedded
+from tidings.log.sqlite.lanes import SqliteLanesWriter
+from tidings.log.sqlite.writer import SqliteLogWriter
+from tidings.observe.board import Board
+from tidings.registry.model import Pull, Push, Subscription, Topic
+from tidings.registry.store import open_writer
+
+QUICK = {"retry_first": "20ms", "retry_max": "200ms", "save_interval": "20ms", "connect_timeout": "2s", "attempt_timeout": "5s"}
+
+
+def quick_settings(folder: Path, **push: Any) -> Settings:
+    """Settings with short waits."""
+    return load(environ={}, flags={"data": str(folder), "push": QUICK | push})
+
+
+class World:
+    """Everything around delivery. Made inside an event loop, closed with `close`."""
+
+    def __init__(self, folder: Path, **push: Any) -> None:
+        self.settings = quick_settings(folder, **push)
+        self.clock = SystemClock()
+        self.log = SqliteLogWriter(folder, self.settings.log)
+        self.lanes = SqliteLanesWriter(folder)
+        self.registry = open_writer(folder)
+        self.reader = SqliteDeliveryReader(folder)
+        self.board = Board(folder / "run", "deliver")
+        self.topic = self._put(a_topic("orders")).number
+        self._commands = 0
+
+    def subscribe(self, name: str, url: str, **push: Any) -> LaneNumber:
+        """A pushed subscription; its lane."""
+        return self._put(a_subscription(name, delivery=Push(url=url, **push))).lane
+
+    def subscribe_pull(self, name: str) -> LaneNumber:
+        return self._put(a_subscription(name, delivery=Pull())).lane
+
+    def unsubscribe(self, name: str) -> None:
+        self.registry.delete(Subscription, a_name(name), by="test", at=self.clock.now(), marks={})
+
+    async def publish(self, count: int, *lanes: LaneNumber, first: int = 1, **attributes: Any) -> Sequence[Position]:
+        """Append events with the ids first, first + 1, … and route them into these lanes."""
+        drafts = []
+        for n in range(first, first + count):
+            event = an_event(b'{"n": %d}' % n, id=str(n), datacontenttype="application/json", **attributes)
+            drafts.append(Draft(self.topic, self.clock.now(), 0, head_of(event), event.data))
+        positions = await self.log.append(drafts)
+        offsets = [position.offset for position in positions]
+        blocks = [packed(lane, offsets) for lane in sorted(lanes)]
+        self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
+        return positions
+
+    async def expire(self, before: Instant) -> int:
+        """Let retention remove what was published before."""
+        return await self.log.trim([Retention(TopicNumber(self.topic), before)], self.lanes.routed())
+
+    async def command(self, lane: LaneNumber, act: Act, id: str = "", timeout: float = 10.0) -> str:
+        """Send a command and wait for its result."""
+        self._commands += 1
+        command = Command(id or f"c{self._commands}", lane, "test", act)
+        await self.log.append([encoded(command, self.clock.now())])
+        await until(lambda: self.reader.result(command.id) is not None, timeout)
+        return self.reader.result(command.id) or ""
+
+    @asynccontextmanager
+    async def delivering(self) -> AsyncIterator[None]:
+        """The deliver process, in this loop."""
+        stop = asyncio.Event()
+        task = asyncio.create_task(run(self.settings, stop, self.board))
+        try:
+            await until(lambda: self.board.face().ready or task.done())
+            yield
+        finally:
+            stop.set()
+            await task
+
+    async def close(self) -> None:
+        await self.log.close()
+        self.lanes.close()
+        self.registry.close()
+        self.reader.close()
+
+    def _put(self, document: Any) -> Any:
+        found = self.registry.put([document], by="test", at=self.clock.now(), marks=embedded(0))[0]
+        assert isinstance(found, Topic | Subscription)
+        return found
+
+
+@asynccontextmanager
+async def a_world(folder: Path, **push: Any) -> AsyncIterator[World]:
+    world = World(folder, **push)
+    try:
+        yield world
+    finally:
+        await world.close()
+
+
+async def until(true: Callable[[], bool], timeout: float = 20.0) -> None:
+    """Go on as soon as it is true. Raises TimeoutError."""
+    end = time.monotonic() + timeout
+    while not true():
+        if time.monotonic() > end:
+            raise TimeoutError("what the test waits for did not happen")
+        await asyncio.sleep(0.01)
