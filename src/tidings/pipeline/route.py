@@ -22,17 +22,18 @@ from tidings.filters.router import Batch, Router, RouteSpec
 from tidings.log.position import EMBEDDED, START, Marks, embedded
 from tidings.pipeline.source import MARKER
 from tidings.registry.model import FilterText, Route
+from tidings.registry.store import open_reader
 
 BLOCK, ASIDE, SCANNED = 0, 1, 2
 
 ROUTED_SCHEMA = StructType(
     [
-        StructField("kind", IntegerType(), False),
-        StructField("lane", IntegerType(), True),
-        StructField("first", LongType(), False),
-        StructField("last", LongType(), False),
-        StructField("offsets", BinaryType(), True),
-        StructField("reason", StringType(), True),
+        StructField("kind", IntegerType()),
+        StructField("lane", IntegerType()),
+        StructField("first", LongType()),
+        StructField("last", LongType()),
+        StructField("offsets", BinaryType()),
+        StructField("reason", StringType()),
     ]
 )
 """BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read."""
@@ -193,7 +194,5 @@ def _routing_for(plan: RoutePlan) -> Routing:
 
 def load_routes(plan: RoutePlan) -> Sequence[Route]:
     """The routes of the plan. The registry may be newer by now: what came meanwhile holds above the end of the batch."""
-    from tidings.registry.store import RegistryStore
-
-    with RegistryStore.reading(plan.data) as registry:
+    with open_reader(plan.data) as registry:
         return registry.routes(embedded(plan.floor))

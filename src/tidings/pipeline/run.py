@@ -9,11 +9,15 @@ import logging
 import shutil
 import threading
 import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from tidings.config import Settings
+from tidings.errors import Unavailable
 from tidings.log.port import LanesWriter, Limit, LogReader
 from tidings.log.position import EMBEDDED, START, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
@@ -24,7 +28,7 @@ from tidings.pipeline import session
 from tidings.pipeline.route import stage
 from tidings.pipeline.sinks import LaneSink, SparkFailed, Stage
 from tidings.pipeline.source import FORMAT, LogSource
-from tidings.registry.store import RegistryStore
+from tidings.registry.store import SqlRegistryReader, open_reader
 
 log = logging.getLogger("tidings.pipeline")
 
@@ -40,35 +44,54 @@ def run(settings: Settings, stop: threading.Event, board: Board, *, stage: Stage
     shutil.rmtree(folder, ignore_errors=True)
     spark = session.start(settings.pipeline, folder)
     spark.dataSource.register(LogSource)
-    lanes = SqliteLanesWriter(settings.data)
-    reader = SqliteLogReader(settings.data)
-    with RegistryStore.reading(settings.data) as registry:
-        sink = LaneSink(settings.data, stage, lanes, registry, board)
+    try:
+        parts = _opened(settings.data, stop, board)
+        if parts is not None:
+            with closing(parts):
+                sink = LaneSink(settings.data, stage, parts.lanes, parts.registry, board)
+                _keep_running(settings, spark, sink, parts, stop, board)
+    finally:
+        board.not_ready("stopping")
+        board.flush()
+        _quietly_stop(spark)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What routing reads and writes."""
+
+    lanes: SqliteLanesWriter
+    log: SqliteLogReader
+    registry: SqlRegistryReader
+
+    def close(self) -> None:
+        """Release all files."""
+        self.lanes.close()
+        self.log.close()
+        self.registry.close()
+
+
+def _opened(data: Path, stop: threading.Event, board: Board) -> Parts | None:
+    """The files, as soon as the api has made them; None when told to stop before that."""
+    while not stop.is_set():
         try:
-            _keep_running(settings, spark, sink, lanes, reader, stop, board)
-        finally:
-            board.not_ready("stopping")
+            return Parts(SqliteLanesWriter(data), SqliteLogReader(data), open_reader(data))
+        except Unavailable as error:
+            board.not_ready(f"waiting for the api: {error}")
             board.flush()
-            _quietly_stop(spark)
-            lanes.close()
-            reader.close()
+            stop.wait(0.2)
+    return None
 
 
 def _keep_running(
-    settings: Settings,
-    spark: SparkSession,
-    sink: LaneSink,
-    lanes: LanesWriter,
-    reader: LogReader,
-    stop: threading.Event,
-    board: Board,
+    settings: Settings, spark: SparkSession, sink: LaneSink, parts: Parts, stop: threading.Event, board: Board
 ) -> None:
     pause = 1.0
     while not stop.is_set():
         began = time.monotonic()
-        query = _start(settings, spark, sink, lanes, reader)
+        query = start_query(settings, spark, sink, parts, settings.data / "spark" / f"checkpoint-{time.time_ns()}")
         board.ready()
-        failure = _watch(settings, query, lanes, reader, stop, board)
+        failure = _watch(settings, query, parts, stop, board)
         if failure is None:
             return
         pause = 1.0 if time.monotonic() - began > 60 else min(pause * 2, 30.0)
@@ -78,12 +101,12 @@ def _keep_running(
         stop.wait(pause)
 
 
-def _start(settings: Settings, spark: SparkSession, sink: LaneSink, lanes: LanesWriter, reader: LogReader) -> StreamingQuery:
-    checkpoint = settings.data / "spark" / f"checkpoint-{time.time_ns()}"
+def start_query(settings: Settings, spark: SparkSession, sink: LaneSink, parts: Parts, checkpoint: Path) -> StreamingQuery:
+    """The one streaming query, from where the lanes are routed."""
     frame = (
         spark.readStream.format(FORMAT)
         .option("data", str(settings.data))
-        .option("after", str(lanes.routed().get(EMBEDDED, START)))
+        .option("after", str(parts.lanes.routed().get(EMBEDDED, START)))
         .option("events", str(settings.pipeline.batch_events))
         .option("bytes", str(settings.pipeline.batch_bytes))
         .option("warm", str(settings.pipeline.warm_interval))
@@ -91,14 +114,12 @@ def _start(settings: Settings, spark: SparkSession, sink: LaneSink, lanes: Lanes
     )
 
     def each(batch: DataFrame, number: int) -> None:
-        sink.take(batch, reader)
+        sink.take(batch, parts.log)
 
     return frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint)).start()
 
 
-def _watch(
-    settings: Settings, query: StreamingQuery, lanes: LanesWriter, reader: LogReader, stop: threading.Event, board: Board
-) -> str | None:
+def _watch(settings: Settings, query: StreamingQuery, parts: Parts, stop: threading.Event, board: Board) -> str | None:
     """Wait until told to stop (None) or until the query ended by itself (why). Flushes the board, trims lanes."""
     trimmed = time.monotonic()
     while not stop.wait(_BEAT):
@@ -107,7 +128,7 @@ def _watch(
         board.flush()
         if time.monotonic() - trimmed > _TRIM_EVERY:
             trimmed = time.monotonic()
-            trim_lanes(lanes, reader)
+            trim_lanes(parts.lanes, parts.log)
     # The source may be waiting for an event for seconds: a ring lets it look up, so that stopping is quick.
     Bell(settings.data, "log").ring()
     return None

@@ -32,6 +32,7 @@ _FAST = {
 
 _QUIET = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.streaming.ui.enabled": "false",

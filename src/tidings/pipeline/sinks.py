@@ -41,6 +41,8 @@ class LaneSink:
         self._registry = registry
         self._board = board
         self._plan: RoutePlan | None = None
+        self._proven = 1
+        """An event that was routed before; the first one until then."""
 
     def take(self, frame: DataFrame, reader: LogReader) -> None:
         """Route one micro-batch. Returns when everything the batch holds is durable in the lanes, or set aside."""
@@ -78,22 +80,32 @@ class LaneSink:
             self._route_range(spark, after, min(end, after + _RECOVER.entries))
 
     def _route_range(self, spark: SparkSession, after: int, upto: int) -> None:
-        frame = (
-            spark.read.format(FORMAT)
-            .option("data", str(self._data))
-            .option("after", str(after))
-            .option("upto", str(upto))
-            .load()
-        )
         try:
-            self._route(frame)
+            self._route(self._range(spark, after, upto))
         except SparkFailed as error:
             if upto - after > 1:
                 middle = (after + upto) // 2
                 self._route_range(spark, after, middle)
                 self._route_range(spark, middle, upto)
-            else:
+            elif self._others_pass(spark, upto):
                 self._set_aside(upto, _first_line(error))
+            else:
+                raise
+
+    def _others_pass(self, spark: SparkSession, offset: int) -> bool:
+        """Whether it is this event and not Spark, the disk or our own code: else nothing may be set aside."""
+        return any(self._passes(spark, other) for other in (self._proven, offset + 1) if other != offset)
+
+    def _passes(self, spark: SparkSession, offset: int) -> bool:
+        try:
+            self._stage(self._range(spark, offset - 1, offset), self._current_plan()).toArrow()
+        except SparkFailed:
+            return False
+        return True
+
+    def _range(self, spark: SparkSession, after: int, upto: int) -> DataFrame:
+        reader = spark.read.format(FORMAT).option("data", str(self._data))
+        return reader.option("after", str(after)).option("upto", str(upto)).load()
 
     def _set_aside(self, offset: int, reason: str) -> None:
         log.error("the event at position %d cannot be routed and was set aside: %s", offset, reason)
@@ -113,6 +125,7 @@ class LaneSink:
         if scanned > begun:
             routed = Routed(blocks=list(_blocks(rows, scanned)), scanned=embedded(scanned), aside=list(_asides(rows, scanned)))
             self._lanes.write(routed)
+            self._proven = scanned
             self._count(routed, scanned - begun)
         return scanned, wanted
 

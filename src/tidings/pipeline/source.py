@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from tidings.log.port import Limit
+from tidings.log.position import embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.wake import Listener
 
@@ -24,11 +25,11 @@ MARKER = -1
 
 ENTRY_SCHEMA = StructType(
     [
-        StructField("offset", LongType(), False),
-        StructField("topic", IntegerType(), False),
-        StructField("at", LongType(), False),
-        StructField("head", BinaryType(), True),
-        StructField("data", BinaryType(), True),
+        StructField("offset", LongType()),
+        StructField("topic", IntegerType()),
+        StructField("at", LongType()),
+        StructField("head", BinaryType()),
+        StructField("data", BinaryType()),
     ]
 )
 _ARROW = pa.schema(
@@ -92,7 +93,7 @@ class FollowingReader(DataSourceStreamReader):
         log, wake = self._opened()
         give_up = time.monotonic() + self._warm
         while True:
-            end = log.cut(start["offset"], self._limit)[0]
+            end = log.cut(embedded(start["offset"]), self._limit).end
             if end > start["offset"]:
                 return {"offset": end, "tick": start["tick"]}
             left = give_up - time.monotonic()
@@ -133,7 +134,7 @@ def entries(data: Path, after: int, upto: int) -> Iterator[pa.RecordBatch]:
     log = _readers.get(data) or _readers.setdefault(data, SqliteLogReader(data))
     at = after
     while at < upto:
-        columns = log.scan_columns(at, upto, _READ)
+        columns = log.scan_columns(embedded(at), embedded(upto), _READ)
         if not columns.offsets:
             break
         at = columns.offsets[-1]
