@@ -29,7 +29,15 @@ from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Pa
 
 HUGE = 2**53
 NUMBERS = ("0", "1", "-1", "1.0", "1.5", "0.1", "1e0", "10", "100", str(HUGE), str(HUGE + 1), f"{HUGE}.5", "9" * 40, "1e400")
-ODD_NUMBERS = (*NUMBERS, "-0", "1.00000000000000000000001", "9" * 5000, "1e-400", "1e99999999999999999999", "-1e99999999999999999999")
+ODD_NUMBERS = (
+    *NUMBERS,
+    "-0",
+    "1.00000000000000000000001",
+    "9" * 5000,
+    "1e-400",
+    "1e99999999999999999999",
+    "-1e99999999999999999999",
+)
 TEXTS = ("", "a", "ab", "abc", "b", "aXb", "1", "true", "EU", "é", "a\nb", "*", "𝄞")
 STEPS = ("a", "b", "c", "odd name", "in")
 PATTERNS = ("a*", "*b", "a*b", "?", "a?b", "*", "", r"\*", "*X*", "??*")
@@ -37,7 +45,9 @@ EXPRESSIONS = ("a", "^a", "b$", "^a.b$", "(a+)+$", "[0-9]", "é|E", "")
 
 texts = st.sampled_from(TEXTS) | st.text(max_size=4)
 scalars = (
-    st.sampled_from([None, True, False]) | st.sampled_from(NUMBERS).map(lambda n: int(n) if n.isdecimal() else Decimal(n)) | texts
+    st.sampled_from([None, True, False])
+    | st.sampled_from(NUMBERS).map(lambda n: int(n) if n.isdecimal() else Decimal(n))
+    | texts
 )
 literals = scalars.map(literal)
 
@@ -105,7 +115,17 @@ def written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-NOT_JSON = (b"", b"{", b'{"a":1}{', b'{"a":1},{"a":2}', b'{"a":[1', b"2]}", b"\xff", b'{"z":"\xff","a":1}', b'{"a":"\xff","b":{"a":1}}')
+NOT_JSON = (
+    b"",
+    b"{",
+    b'{"a":1}{',
+    b'{"a":1},{"a":2}',
+    b'{"a":[1',
+    b"2]}",
+    b"\xff",
+    b'{"z":"\xff","a":1}',
+    b'{"a":"\xff","b":{"a":1}}',
+)
 DEEP = (b'{"a":1,"z":' + b"[" * 700 + b"]" * 700 + b"}",)
 
 datas = (
@@ -121,7 +141,12 @@ TYPES = ("application/json", "application/problem+json; charset=utf-8", "text/pl
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/s", "type": draw(st.sampled_from(["a", "ab", "EU"]))}
+    attributes: dict[str, Any] = {
+        "specversion": "1.0",
+        "id": "1",
+        "source": "/s",
+        "type": draw(st.sampled_from(["a", "ab", "EU"])),
+    }
     optional = {
         "subject": texts.filter(bool),
         "flag": st.booleans() | texts,

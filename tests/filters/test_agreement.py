@@ -57,14 +57,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("way")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data(), specs=st.lists(routes(), min_size=1, max_size=8), published=st.lists(events(), max_size=12))
 def test_the_router_agrees_with_the_plain_reading(data: st.DataObject, specs: list[RouteSpec], published: list[Event]) -> None:
     topics = data.draw(st.lists(st.sampled_from([1, 1, 2, 4]), min_size=len(published), max_size=len(published)))
     assert routed(specs, a_batch(published, topics)) == plainly(specs, published, topics)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(filter=filters, event=events())
 def test_an_explanation_agrees_with_the_plain_reading(filter: Filter, event: Event) -> None:
     told = explain(filter, event)

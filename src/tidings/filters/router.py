@@ -33,6 +33,7 @@ class Router:
         self._kinds: list[tuple[int, ...]] = []
         self._kind_of: dict[int, int] = {}
         self._groups: OrderedDict[int, Group] = OrderedDict()
+        self._compiled = 0
         self._limit = max(_COMPILED, 2 * len(routes))
         self._sort(routes)
 
@@ -82,13 +83,14 @@ class Router:
         return numbers[found.events], found.lanes
 
     def _group(self, kind: int) -> Group:
-        group = self._groups.pop(kind, None)
-        if group is None:
-            group = Group([route for number in self._kinds[kind] for route in self._sets[number]])
-        self._groups[kind] = group
-        compiled = sum(each.size for each in self._groups.values()) if len(self._groups) > 1 else 0
-        while compiled > self._limit and len(self._groups) > 1:
-            compiled -= self._groups.popitem(last=False)[1].size
+        group = self._groups.get(kind)
+        if group is not None:
+            self._groups.move_to_end(kind)
+            return group
+        group = self._groups[kind] = Group([route for number in self._kinds[kind] for route in self._sets[number]])
+        self._compiled += group.size
+        while self._compiled > self._limit and len(self._groups) > 1:
+            self._compiled -= self._groups.popitem(last=False)[1].size
         return group
 
 

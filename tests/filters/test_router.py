@@ -1,0 +1,216 @@
+"""The router as a part: order, versions, topics, and that nothing stops a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.builders import an_event
+from tidings.events.model import Event
+from tidings.events.stored import head_of
+from tidings.filters import Batch, Router, RouteSpec, matches, parse
+from tidings.filters.routing import facts, group
+from tidings.filters.routing.index import Index
+
+ORDERS, BILLS = 1, 2
+
+
+def a_route(
+    lane: int, where: str | None = None, *, topics: Sequence[int] = (ORDERS,), since: int = 0, until: int | None = None
+) -> RouteSpec:
+    return RouteSpec(lane, frozenset(topics), None if where is None else parse("where", where), since, until)
+
+
+def a_batch(*published: Event, topics: Sequence[int] | None = None, positions: Sequence[int] | None = None) -> Batch:
+    count = len(published)
+    return Batch(
+        positions or range(1, count + 1),
+        topics or [ORDERS] * count,
+        [head_of(event) for event in published],
+        [e.data for e in published],
+    )
+
+
+def routed(routes: Sequence[RouteSpec], batch: Batch) -> list[tuple[int, int]]:
+    found = Router(routes).route(batch)
+    assert found.aside == []
+    return list(zip(found.lanes.tolist(), found.events.tolist(), strict=True))
+
+
+def numbered(count: int) -> list[Event]:
+    return [an_event(b'{"n":%d,"region":"%s","name":"item-%d"}' % (n, (b"EU", b"US", b"UK")[n % 3], n)) for n in range(count)]
+
+
+def test_pairs_come_by_lane_and_position_each_once() -> None:
+    routes = [a_route(7, "n >= 0 or region = 'EU'"), a_route(3), a_route(3, "n = 1"), a_route(5, "n in (0, 1)")]
+    batch = a_batch(*numbered(3), positions=[30, 10, 20])
+    assert routed(routes, batch) == [(3, 1), (3, 2), (3, 0), (5, 1), (5, 0), (7, 1), (7, 2), (7, 0)]
+
+
+def test_lanes_may_have_large_numbers() -> None:
+    lanes = [2**32 - 1, 70_000, 65_536, 1]
+    assert routed([a_route(lane) for lane in lanes], a_batch(*numbered(2))) == [
+        (lane, n) for lane in sorted(lanes) for n in (0, 1)
+    ]
+
+
+def test_an_empty_batch_and_a_router_without_routes_match_nothing() -> None:
+    assert routed([], a_batch(*numbered(3))) == []
+    assert routed([a_route(1)], a_batch()) == []
+    assert Router([]).route(a_batch()).events.dtype == np.int64
+
+
+@pytest.mark.parametrize("where", [None, "n >= 0", "region exists"])
+def test_a_version_is_in_force_after_since_up_to_until(where: str | None) -> None:
+    routes = [a_route(1, where, since=1, until=3), a_route(1, where, since=4), a_route(2, where, until=1)]
+    assert routed(routes, a_batch(*numbered(6))) == [(1, 1), (1, 2), (1, 4), (1, 5), (2, 0)]
+
+
+def test_a_batch_that_spans_a_change_of_filter_uses_each_version_for_its_positions() -> None:
+    routes = [a_route(1, "region = 'EU'", until=300), a_route(1, "region = 'US'", since=300)]
+    found = routed(routes, a_batch(*numbered(600)))
+    assert found == [(1, n) for n in range(600) if n % 3 == (0 if n < 300 else 1)]
+
+
+def test_an_event_meets_only_the_routes_of_its_topic() -> None:
+    routes = [
+        a_route(1, topics=[ORDERS]),
+        a_route(2, "n >= 0", topics=[BILLS]),
+        a_route(3, topics=[ORDERS, BILLS]),
+        a_route(4, topics=[]),
+    ]
+    batch = a_batch(*numbered(4), topics=[ORDERS, BILLS, 99, BILLS])
+    assert routed(routes, batch) == [(1, 0), (2, 1), (2, 3), (3, 0), (3, 1), (3, 3)]
+
+
+def test_thousands_of_topics_with_a_route_each_and_one_for_all() -> None:
+    topics = range(2000)
+    routes = [a_route(topic, "n >= 1000", topics=[topic]) for topic in topics] + [a_route(5000, "region = 'EU'", topics=topics)]
+    found = routed(routes, a_batch(*numbered(2000), topics=list(topics)))
+    assert found == [(n, n) for n in range(1000, 2000)] + [(5000, n) for n in range(0, 2000, 3)]
+
+
+def test_compiled_groups_are_dropped_when_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.filters.router._COMPILED", 3)
+    router = Router([a_route(topic, topics=[topic]) for topic in range(2)])
+    router._limit = 1
+    for _ in range(2):
+        assert router.route(a_batch(*numbered(2), topics=[0, 1])).lanes.tolist() == [0, 1]
+    assert len(router._groups) == 1
+
+
+def test_many_filters_of_every_kind_agree_with_the_plain_reading() -> None:
+    kinds = (
+        "n = {0}",
+        "n >= {0}",
+        "n >= {0} and n < {1}",
+        "name = 'item-{0}'",
+        "name starts with 'item-{0}'",
+        "name ends with '{0}'",
+        "name like 'item-?{0}'",
+        "name matches '-{0}.$'",
+        "name contains '{0}'",
+        "region = 'EU' and n > {0}",
+        "region != 'EU' and n < {0}",
+        "region not in ('EU', 'UK') and name not like '*{0}'",
+        "not (n < {0}) and not n > {1}",
+        "n = {0} or name = 'item-{1}'",
+        "region in ('EU', 'US') and (n = {0} or n = {1} or name ends with '7')",
+        "absent is missing and n = {0}",
+        "n <= {0} and absent exists",
+    )
+    texts = [kind.format(n, n + 13) for n in range(0, 120, 7) for kind in kinds]
+    filters = [parse("where", text) for text in texts]
+    published = numbered(150)
+    routes = [RouteSpec(lane, frozenset([ORDERS]), filter, 0) for lane, filter in enumerate(filters)]
+    expected = [(lane, n) for lane, filter in enumerate(filters) for n, event in enumerate(published) if matches(filter, event)]
+    assert routed(routes, a_batch(*published)) == expected
+
+
+def test_memos_stay_bounded_when_texts_never_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "_MAX_TEXTS", 50)
+    router = Router([a_route(1, "name starts with 'item-1'"), a_route(2, "name matches '9$'")])
+    router.route(a_batch(*numbered(1000)))
+    (compiled,) = router._groups.values()
+    (found,) = compiled._index._facts.values()
+    assert len(found._memo) <= 50
+
+
+def test_numbers_that_only_differ_beyond_a_float_are_told_apart() -> None:
+    texts = [
+        b"0.1",
+        b"0.10000000000000000001",
+        b"9007199254740993",
+        b"9007199254740992.5",
+        b"1e400",
+        b"1e-400",
+        b"0",
+        b"-0.0",
+        b"1E2",
+    ] * 60
+    routes = [
+        a_route(lane, f"n {op} {number}")
+        for lane, (op, number) in enumerate(
+            (op, number)
+            for op in ("=", "<", "<=", ">", ">=")
+            for number in ("0.1", "9007199254740992", "9007199254740993", "1e400", "0", "100")
+        )
+    ]
+    published = [an_event(b'{"n":%s}' % text) for text in texts]
+    expected = [
+        (route.lane, n)
+        for route in routes
+        for n, event in enumerate(published)
+        if route.filter and matches(route.filter, event)
+    ]
+    assert routed(routes, a_batch(*published)) == expected
+    ranges = [route for route in routes if route.lane >= 6]  # without equality, fractions are decoded as floats
+    assert routed(ranges, a_batch(*published)) == [pair for pair in expected if pair[0] >= 6]
+
+
+def test_payloads_that_only_together_look_like_json_stay_apart() -> None:
+    pieces = [b'{"n":[1', b"2]}", b'{"n":1},{"n":1}', b"", b'{"n":1']
+    published = [an_event(piece or None, datacontenttype="application/json") for piece in pieces] + [an_event(b'{"n":1}')]
+    assert routed([a_route(1, "n exists")], a_batch(*published * 100)) == [(1, n) for n in range(5, 600, 6)]
+
+
+def test_a_bad_head_is_set_aside_and_the_rest_goes_on() -> None:
+    good = a_batch(*numbered(600))
+    heads = list(good.heads)
+    heads[4] = b"{not json"
+    found = Router([a_route(1, "not absent = 1"), a_route(2)]).route(Batch(good.positions, good.topics, heads, good.datas))
+    assert [(one.event, one.lane) for one in found.aside] == [(4, None)]
+    assert "head" in found.aside[0].reason
+    assert found.events[found.lanes == 1].tolist() == [n for n in range(600) if n != 4]
+    assert found.events[found.lanes == 2].tolist() == list(range(600))
+
+
+class Surprise(Exception):
+    """What nobody thought of."""
+
+
+def surprising(columns: object, event: int) -> bool:
+    if event == 2:
+        raise Surprise("at event 2")
+    return True
+
+
+@pytest.mark.parametrize("count", [5, 600])
+def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidings.filters.routing.index.predicate", lambda filter, numbers: surprising)
+    monkeypatch.setattr(group, "predicate", lambda filter, numbers: surprising)
+    routes = [a_route(1, "n >= 0 and not name matches 'x'"), a_route(2), a_route(3, "not name matches 'y'", since=count)]
+    found = Router(routes).route(a_batch(*numbered(count)))
+    assert found.aside == [(2, 1, "Surprise: at event 2")]
+    assert found.events[found.lanes == 1].tolist() == [n for n in range(count) if n != 2]
+    assert found.events[found.lanes == 2].tolist() == list(range(count))
+
+
+def test_an_index_that_fails_is_replaced_by_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise Surprise
+
+    monkeypatch.setattr(Index, "match", fails)
+    assert routed([a_route(1, "n < 3")], a_batch(*numbered(600))) == [(1, 0), (1, 1), (1, 2)]
