@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidings.clock import Instant
 from tidings.events.checks import checked
 from tidings.events.model import Attribute, Event
+from tidings.log.port import Draft
+from tidings.log.position import TopicNumber
 from tidings.registry.model import (
     DEFAULT_NAMESPACE,
     Approval,
@@ -53,3 +56,7 @@ def an_event(data: bytes | None = None, *, base64: bool = False, **attributes: A
     """A valid event with these attributes on top of the required ones."""
     required = {"specversion": "1.0", "id": "1", "source": "/orders", "type": "order.created"}
     return checked({**required, **attributes}, data, base64=base64)
+
+
+def a_draft(*, topic: int = 1, at: int = 1, key_hash: int = 7, head: bytes = b"{}", data: bytes | None = b"{}") -> Draft:
+    return Draft(topic=TopicNumber(topic), at=Instant(at), key_hash=key_hash, head=head, data=data)

@@ -15,6 +15,8 @@ import select
 import socket
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 _PATH_BYTES = 100
@@ -77,6 +79,7 @@ class Listener:
         # Without a socket the one-second poll behind every hint still works.
         with contextlib.suppress(OSError):
             self._socket.bind(str(self._path))
+        self._stop_hearing: Callable[[], object] | None = None
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -93,22 +96,30 @@ class Listener:
         loop = asyncio.get_running_loop()
         rung = loop.create_future()
         loop.add_reader(self._socket.fileno(), _note, rung)
+        self._stop_hearing = partial(loop.remove_reader, self._socket.fileno())
         try:
             async with asyncio.timeout(timeout):
                 await rung
         except TimeoutError:
             return False
         finally:
-            loop.remove_reader(self._socket.fileno())
+            self._deaf()
         return self._drain()
 
     def close(self) -> None:
         """Leave the channel. Safe to call twice."""
         if self._socket.fileno() < 0:
             return
+        self._deaf()
         self._socket.close()
         with contextlib.suppress(OSError):
             self._path.unlink()
+
+    def _deaf(self) -> None:
+        """Take the socket out of the event loop, before it is closed and its number means another file."""
+        if self._stop_hearing is not None:
+            self._stop_hearing()
+            self._stop_hearing = None
 
     def _drain(self) -> bool:
         """Take all kept rings together; whether there was one."""

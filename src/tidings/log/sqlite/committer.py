@@ -89,7 +89,7 @@ class Committer:
             insert(self._connection, drafts, first)
         except BaseException as error:
             self._recover()
-            if isinstance(error, sqlite3.Error) and not isinstance(error, _CONTENT_ERRORS):
+            if isinstance(error, sqlite3.Error) and (self._last is None or not isinstance(error, _CONTENT_ERRORS)):
                 raise translation(error, self.path) from error
             raise
         self._last = first + len(drafts) - 1

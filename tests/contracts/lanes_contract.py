@@ -1,0 +1,237 @@
+"""What every lanes adapter must do, written once. The heart of it: whatever is written again, each entry is there once."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidings.errors import LogUnavailable
+from tidings.log.block import offsets_of, packed, payloads_of
+from tidings.log.port import Aside, Block, LanesReader, LanesWriter, Routed
+from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
+
+ONE, TWO = LaneNumber(1), LaneNumber(2)
+EVENTS = 60
+
+
+class Step(NamedTuple):
+    """One routing step of the property: it begins `back` before what is routed, and may break off."""
+
+    back: int
+    length: int
+    beyond: int
+    breaks_after: int | None
+    reopens: bool
+
+
+steps = st.builds(
+    Step,
+    back=st.integers(0, 20),
+    length=st.integers(0, 25),
+    beyond=st.integers(0, 5),
+    breaks_after=st.none() | st.integers(1, 400),
+    reopens=st.booleans(),
+)
+matches = st.dictionaries(st.integers(1, 4).map(LaneNumber), st.sets(st.integers(1, EVENTS)), max_size=4)
+
+
+class LanesContract:
+    def open_writer(self, folder: Path) -> LanesWriter:
+        raise NotImplementedError
+
+    def open_reader(self, folder: Path) -> LanesReader:
+        raise NotImplementedError
+
+    @contextmanager
+    def breaking_off(self, writer: LanesWriter, after: int) -> Iterator[None]:
+        """A write in here fails at some point that depends on `after`, where the adapter can make it."""
+        yield
+
+    def test_a_lane_gives_back_its_entries_in_order(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            lanes.write(Routed([packed(ONE, [1, 3]), packed(TWO, [2])], embedded(5)))
+            lanes.write(Routed([packed(ONE, [6])], embedded(8)))
+        with self.reader(tmp_path) as lanes:
+            assert entries_of(lanes, ONE) == [1, 3, 6]
+            assert entries_of(lanes, TWO) == [2]
+            assert entries_of(lanes, LaneNumber(9)) == []
+            assert lanes.routed() == embedded(8)
+
+    def test_before_anything_was_routed_every_lane_is_empty(self, tmp_path: Path) -> None:
+        with self.reader(tmp_path) as lanes:
+            assert not any(lanes.routed().values())
+            assert entries_of(lanes, ONE) == []
+            assert lanes.count_after(ONE, START, EMBEDDED) == 0
+            assert not lanes.touched(0).lanes
+            with self.writer(tmp_path) as writer:
+                writer.write(Routed([packed(ONE, [1])], embedded(1)))
+            assert entries_of(lanes, ONE) == [1]
+
+    def test_how_far_was_routed_moves_without_entries_and_never_back(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            lanes.write(Routed([], embedded(10)))
+            lanes.write(Routed([packed(ONE, [4])], embedded(7)))
+            assert lanes.routed() == embedded(10)
+        with self.writer(tmp_path) as lanes:
+            assert lanes.routed() == embedded(10)
+        with self.reader(tmp_path) as lanes:
+            assert entries_of(lanes, ONE) == []
+
+    def test_a_block_that_was_partly_routed_is_cut_with_its_payloads(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            lanes.write(Routed([packed(ONE, [1, 2])], embedded(4)))
+            lanes.write(Routed([packed(ONE, [2, 4, 5, 9], [b"2", b"4", b"5", None])], embedded(9)))
+        with self.reader(tmp_path) as lanes:
+            assert entries_of(lanes, ONE) == [1, 2, 5, 9]
+            (block,) = lanes.blocks(ONE, Offset(2), EMBEDDED, 10)
+            assert (block.first, block.last, block.count) == (5, 9, 2)
+            assert list(payloads_of(block)) == [b"5", None]
+
+    def test_entries_above_what_was_scanned_wait_for_the_step_that_scans_them(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            lanes.write(Routed([packed(ONE, [1, 5, 6])], embedded(5)))
+            lanes.write(Routed([packed(ONE, [6, 7])], embedded(7)))
+        with self.reader(tmp_path) as lanes:
+            assert entries_of(lanes, ONE) == [1, 5, 6, 7]
+
+    def test_blocks_of_a_lane_that_do_not_rise_are_refused_and_nothing_is_stored(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            with pytest.raises(ValueError, match="not in order"):
+                lanes.write(Routed([packed(TWO, [1]), packed(ONE, [5]), packed(ONE, [5, 6])], embedded(9)))
+            lanes.write(Routed([packed(ONE, [5]), packed(ONE, [6])], embedded(9)))
+        with self.reader(tmp_path) as lanes:
+            assert (entries_of(lanes, ONE), entries_of(lanes, TWO)) == ([5, 6], [])
+
+    def test_only_as_many_blocks_as_wanted_from_the_one_that_holds_the_next_entry(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as lanes:
+            for n in range(1, 101):
+                lanes.write(Routed([packed(ONE, [3 * n, 3 * n + 1])], embedded(3 * n + 1)))
+        with self.reader(tmp_path) as lanes:
+            assert [b.first for b in lanes.blocks(ONE, Offset(31), EMBEDDED, 3)] == [33, 36, 39]
+            assert [b.first for b in lanes.blocks(ONE, Offset(30), EMBEDDED, 2)] == [30, 33]
+            assert [b.first for b in lanes.blocks(ONE, START, EMBEDDED, 1000)] == [3 * n for n in range(1, 101)]
+            assert lanes.blocks(ONE, Offset(301), EMBEDDED, 5) == []
+
+    def test_the_lag_is_the_number_of_entries_after_a_place(self, tmp_path: Path) -> None:
+        offsets = [n for n in range(1, 400) if n % 3]
+        with self.writer(tmp_path) as lanes:
+            for start in range(0, len(offsets), 5):
+                block = packed(ONE, offsets[start : start + 5])
+                lanes.write(Routed([block], embedded(block.last)))
+        with self.reader(tmp_path) as lanes:
+            for after in (0, 1, 2, 3, 100, 250, 397, 398, 399, 1000):
+                assert lanes.count_after(ONE, Offset(after), EMBEDDED) == sum(o > after for o in offsets)
+
+    def test_touches_tell_where_work_is_and_where_to_go_on(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([packed(ONE, [1])], embedded(1)))
+            writer.write(Routed([packed(TWO, [2])], embedded(2)))
+            first = lanes.touched(0)
+            assert (first.lanes, first.lost) == ({ONE, TWO}, False)
+            assert lanes.touched(first.upto).lanes == frozenset()
+            writer.write(Routed([], embedded(3)))
+            writer.write(Routed([packed(TWO, [2])], embedded(3)))
+            assert lanes.touched(first.upto).lanes == frozenset()
+            writer.write(Routed([packed(TWO, [4])], embedded(4)))
+            second = lanes.touched(first.upto)
+            assert (second.lanes, second.lost) == ({TWO}, False)
+            assert lanes.touched(second.upto + 50).lost
+
+    def test_what_was_set_aside_is_kept_once_with_its_reason(self, tmp_path: Path) -> None:
+        where = Position(EMBEDDED, Offset(3))
+        aside = [
+            Aside(where, None, "no JSON"),
+            Aside(where, TWO, "too deep"),
+            Aside(Position(EMBEDDED, Offset(4)), ONE, "late"),
+        ]
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([], embedded(5), aside))
+            writer.write(Routed([], embedded(5), aside))
+            assert list(lanes.asides(None, 10)) == aside
+            assert list(lanes.asides(None, 1)) == aside[:2]
+            assert list(lanes.asides(where, 10)) == aside[2:]
+            writer.trim(embedded(3))
+            assert list(lanes.asides(None, 10)) == aside[2:]
+
+    def test_trimming_takes_the_blocks_that_end_at_or_below_the_marks(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            for n in range(1, 701, 50):
+                blocks = [packed(lane, [2 * k + lane - 1]) for k in range(n, n + 50) for lane in (ONE, TWO)]
+                writer.write(Routed(blocks, embedded(2 * n + 99)))
+            assert writer.trim(embedded(1300)) == 650 + 649
+            assert entries_of(lanes, ONE) == list(range(1302, 1401, 2))
+            assert entries_of(lanes, TWO) == list(range(1301, 1402, 2))
+            assert lanes.count_after(ONE, START, EMBEDDED) == 50
+            assert writer.trim(embedded(1300)) == 0
+            assert writer.trim(embedded(5000)) == 101
+            writer.write(Routed([packed(ONE, [2000])], embedded(2000)))
+            assert entries_of(lanes, ONE) == [2000]
+            assert lanes.count_after(ONE, START, EMBEDDED) == 1
+
+    @settings(max_examples=40, deadline=None)
+    @given(matches=matches, steps=st.lists(steps, max_size=12))
+    def test_whatever_is_written_again_after_whatever_crash_each_entry_is_there_once(
+        self, matches: Mapping[LaneNumber, set[int]], steps: Sequence[Step]
+    ) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            writer = self.open_writer(folder)
+            for step in [*steps, Step(0, EVENTS, 0, None, True)]:
+                start = max(0, writer.routed().get(EMBEDDED, START) - step.back)
+                upto = min(EVENTS, start + step.length)
+                found = Routed(blocks_of(matches, start, upto + step.beyond), embedded(upto))
+                if step.breaks_after is None:
+                    writer.write(found)
+                else:
+                    with contextlib.suppress(LogUnavailable), self.breaking_off(writer, step.breaks_after):
+                        writer.write(found)
+                if step.reopens:
+                    writer.close()
+                    writer = self.open_writer(folder)
+            upto = writer.routed()[EMBEDDED]
+            writer.write(Routed(blocks_of(matches, upto, EVENTS), embedded(EVENTS)))
+            writer.close()
+            with self.reader(folder) as lanes:
+                assert lanes.routed() == embedded(EVENTS)
+                for lane, offsets in matches.items():
+                    assert entries_of(lanes, lane) == sorted(offsets)
+                    assert lanes.count_after(lane, START, EMBEDDED) == len(offsets)
+
+    @contextmanager
+    def writer(self, folder: Path) -> Iterator[LanesWriter]:
+        lanes = self.open_writer(folder)
+        try:
+            yield lanes
+        finally:
+            lanes.close()
+            lanes.close()
+
+    @contextmanager
+    def reader(self, folder: Path) -> Iterator[LanesReader]:
+        lanes = self.open_reader(folder)
+        try:
+            yield lanes
+        finally:
+            lanes.close()
+
+
+def entries_of(lanes: LanesReader, lane: LaneNumber) -> list[int]:
+    """All entries of a lane, a few blocks at a time."""
+    found: list[int] = []
+    while blocks := lanes.blocks(lane, Offset(found[-1] if found else 0), EMBEDDED, 7):
+        found += [offset for block in blocks for offset in offsets_of(block) if not found or offset > found[-1]]
+    return found
+
+
+def blocks_of(matches: Mapping[LaneNumber, set[int]], after: int, upto: int) -> list[Block]:
+    """What routing (after, upto] finds: one block per lane."""
+    found = {lane: sorted(o for o in offsets if after < o <= upto) for lane, offsets in sorted(matches.items())}
+    return [packed(lane, offsets) for lane, offsets in found.items() if offsets]
