@@ -71,6 +71,7 @@ class PipelineSettings:
 class PushSettings:
     inflight: int
     total_inflight: int
+    open_items: int
     connect_timeout: Seconds
     attempt_timeout: Seconds
     tries: int

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.builders import a_name, a_subscription, a_topic, an_event
+from tests.builders import a_name, a_subscription, a_topic
 from tidings.clock import Instant, SystemClock
 from tidings.config import Settings, load
 from tidings.delivery.push.run import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
+from tidings.events.checks import checked
 from tidings.events.stored import head_of
 from tidings.log.block import packed
 from tidings.log.commands import Act, Command, encoded
@@ -60,17 +61,21 @@ class World:
     def unsubscribe(self, name: str) -> None:
         self.registry.delete(Subscription, a_name(name), by="test", at=self.clock.now(), marks={})
 
-    async def publish(self, count: int, *lanes: LaneNumber, first: int = 1, **attributes: Any) -> Sequence[Position]:
+    async def publish(
+        self, count: int, *lanes: LaneNumber, first: int = 1, transport: Mapping[str, str] | None = None, **attributes: Any
+    ) -> Sequence[Position]:
         """Append events with the ids first, first + 1, … and route them into these lanes."""
         drafts = []
         for n in range(first, first + count):
-            event = an_event(b'{"n": %d}' % n, id=str(n), datacontenttype="application/json", **attributes)
+            named = {"specversion": "1.0", "id": str(n), "source": "/orders", "type": "order.created"}
+            context = {**named, "datacontenttype": "application/json", **attributes}
+            event = checked(context, b'{"n": %d}' % n, transport=transport)
             drafts.append(Draft(self.topic, self.clock.now(), 0, head_of(event), event.data))
-        positions = await self.log.append(drafts)
-        offsets = [position.offset for position in positions]
-        blocks = [packed(lane, offsets) for lane in sorted(lanes)]
-        self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
-        return positions
+        return await self._append(drafts, *lanes)
+
+    async def publish_raw(self, head: bytes, *lanes: LaneNumber) -> Sequence[Position]:
+        """Append an entry whatever its head is."""
+        return await self._append([Draft(self.topic, self.clock.now(), 0, head, None)], *lanes)
 
     async def expire(self, before: Instant) -> int:
         """Let retention remove what was published before."""
@@ -101,6 +106,13 @@ class World:
         self.lanes.close()
         self.registry.close()
         self.reader.close()
+
+    async def _append(self, drafts: Sequence[Draft], *lanes: LaneNumber) -> Sequence[Position]:
+        positions = await self.log.append(drafts)
+        offsets = [position.offset for position in positions]
+        blocks = [packed(lane, offsets) for lane in sorted(lanes)]
+        self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
+        return positions
 
     def _put(self, document: Any) -> Any:
         found = self.registry.put([document], by="test", at=self.clock.now(), marks=embedded(0))[0]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.receivers import Answer, Receiver
-from tidings.clock import SystemClock
+from tidings.clock import ManualClock, SystemClock
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard, Lookup
 from tidings.delivery.push.sender import BODY_LIMIT, Sender, Target
-from tidings.delivery.push.ways import Ways
+from tidings.delivery.push.ways import JUDGED_FOR, Ways
 
 LOCAL = AddressRules(tuple(LOOPBACK))
 
@@ -138,12 +138,21 @@ def test_a_name_is_dialed_at_its_judged_address_under_its_own_name() -> None:
     assert receiver.arrivals[0].headers["host"] == f"hooks.example:{receiver.port}"
 
 
-def test_a_name_that_changes_its_address_after_the_judgment_is_not_followed() -> None:
-    """DNS rebinding: the first answer is allowed, every later one is not; only the first may be dialed."""
+def test_a_name_that_changes_its_address_is_judged_again_and_never_followed_unjudged() -> None:
+    """DNS rebinding: the first answer is allowed, every later one is not."""
+
+    async def scenario(url: str) -> list[Outcome]:
+        clock = ManualClock()
+        sender = Sender(Ways(Guard(LOCAL, names(["127.0.0.1"], ["10.0.0.1"])), clock, 2.0), clock)
+        target = Target(url, 5.0)
+        judged = [await sender.send(target, {}, b"{}") for _ in range(3)]
+        clock.advance(JUDGED_FOR)
+        return [*judged, await sender.send(target, {}, b"{}")]
+
     with Receiver() as receiver:
-        url = f"http://hooks.example:{receiver.port}/in"
-        outcomes = attempts([url] * 3, lookup=names(["127.0.0.1"], ["10.0.0.1"]))
-    assert [outcome.status for outcome in outcomes] == [200, 200, 200]
+        outcomes = asyncio.run(scenario(f"http://hooks.example:{receiver.port}/in"))
+    assert [outcome.status for outcome in outcomes] == [200, 200, 200, None]
+    assert outcomes[-1].cause == "ssrf-blocked"
     assert len(receiver.arrivals) == 3
 
 

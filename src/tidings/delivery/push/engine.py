@@ -153,7 +153,9 @@ class Engine:
 
     def _made(self, key: LaneKey, name: str) -> PushLane:
         saved = self._saved.pop(key, None)
-        lane = PushLane(key, name, decode(saved.body) if saved else LaneState(), saved.tally if saved else Tally())
+        limit = self._settings.open_items
+        state = decode(saved.body, limit) if saved else LaneState(limit=limit)
+        lane = PushLane(key, name, state, saved.tally if saved else Tally())
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
         for item in lane.state.items():
