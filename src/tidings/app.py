@@ -160,20 +160,25 @@ async def run_api(settings: Settings, stop: asyncio.Event, board: Board) -> None
     async with AsyncExitStack() as stack:
         listener = listening(settings.server)
         stack.callback(listener.close)
-        api = await build_api(settings, board, stack)
-        server = _Server(_server_config(api, settings.server), lambda: _started(api, board))
-        serving = asyncio.ensure_future(server.serve([listener]))
-        stopping = asyncio.ensure_future(stop.wait())
-        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        board.not_ready("stopping")
-        server.should_exit = True
-        api.parts.waiting.end()
-        with suppress(asyncio.CancelledError):
-            await serving
+        await serve(await build_api(settings, board, stack), listener, stop)
     board.not_ready("stopped")
     with tolerating(OSError, doing="the api's board"):
         board.flush()
+
+
+async def serve(api: Api, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Answer requests on this socket until `stop` is set and those under way are answered."""
+    board = api.parts.board
+    server = _Server(_server_config(api, api.parts.settings.server), lambda: _started(api, board))
+    serving = asyncio.ensure_future(server.serve([listener]))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    board.not_ready("stopping")
+    server.should_exit = True
+    api.parts.waiting.end()
+    with suppress(asyncio.CancelledError):
+        await serving
 
 
 def _started(api: Api, board: Board) -> None:

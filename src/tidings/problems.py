@@ -46,6 +46,7 @@ TITLES: Mapping[str, str] = {
     "unavailable": "Not possible now, try again later",
     "log-unavailable": "The log cannot take or give events now",
     "overloaded": "More is waiting than the hub holds in memory",
+    "hub-unreachable": "No hub answers",
     "not-ready": "A part of the hub is not ready",
 }
 

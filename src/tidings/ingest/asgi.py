@@ -19,6 +19,7 @@ from tidings.events.headers import RawHeaders
 from tidings.ids import NewId
 from tidings.ingest.admit import Admission, Admissions, Arrival, check_publisher, drafts_of, events_of
 from tidings.ingest.duplicates import Checked, DuplicateCheck
+from tidings.ingest.protocol import CYCLE, answer_at_once
 from tidings.ingest.tally import Tally
 from tidings.log.port import LogWriter
 from tidings.log.position import Position
@@ -30,6 +31,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _JSON = (b"content-type", b"application/json")
+_ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\n"
 
 logger = logging.getLogger("tidings.ingest")
 
@@ -55,30 +57,33 @@ class Publishing:
     """Takes events into the log. One for all doors: each hands over the name of the topic."""
 
     def __init__(self, parts: IngestParts) -> None:
-        self._parts = parts
+        self.parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, topic: str) -> None:
         """Answer one publish request."""
-        began = self._parts.clock.monotonic()
+        began = self.parts.clock.monotonic()
         try:
             admission, count, positions = await self._publish(scope["headers"], receive, topic)
         except TidingsError as error:
-            self._parts.tally.refused(error.code)
+            self.parts.tally.refused(error.code)
             await answer_problem(send, problem_of(error, scope["path"]))
         except ClientLeft:
-            self._parts.tally.refused("client-left")
+            self.parts.tally.refused("client-left")
         except Exception:
             logger.exception("publishing to %s failed", topic)
-            self._parts.tally.refused("internal")
+            self.parts.tally.refused("internal")
             await answer_problem(send, unexpected(scope["path"]))
         else:
-            self._parts.tally.published(admission.label, count, self._parts.clock.monotonic() - began)
+            self.parts.tally.published(admission.label, count, self.parts.clock.monotonic() - began)
             if len(positions) < count:
-                self._parts.tally.repeated(admission.label, count - len(positions))
-            await _answer(send, HTTPStatus.ACCEPTED, [_JSON], _receipt(count, positions))
+                self.parts.tally.repeated(admission.label, count - len(positions))
+            receipt = _receipt(count, positions)
+            cycle = scope.get(CYCLE)
+            if cycle is None or not answer_at_once(cycle, _ACCEPTED, receipt):
+                await _answer(send, HTTPStatus.ACCEPTED, [_JSON], receipt)
 
     async def _publish(self, headers: RawHeaders, receive: Receive, topic: str) -> tuple[Admission, int, Sequence[Position]]:
-        parts = self._parts
+        parts = self.parts
         by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
         admission = parts.admissions.of(topic)
         check_publisher(admission, by)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from tidings import config
 from tidings.clock import SECOND, Clock
 from tidings.config import TopicSettings
-from tidings.errors import DuplicateEvent, EventFault, LogUnavailable, Malformed, Unavailable, tolerating
+from tidings.errors import DuplicateEvent, EventFault, LogUnavailable, Malformed, NotReady, Unavailable, tolerating
 from tidings.events.model import Event
 from tidings.events.stored import event_from
 from tidings.ingest.claims import Claim, ClaimsTable, Key, content_of, key_of, slice_of
@@ -27,6 +27,9 @@ from tidings.registry.model import Snapshot
 T = TypeVar("T")
 
 FLUSH_AFTER = 0.2
+PATIENCE = 10.0
+"""Seconds that a publisher waits after a start until the check has read what it missed."""
+
 UNSAVED_CLAIMS = 200_000
 """Claims that may wait in memory for their file; beyond that, publishing to checked topics gets 503."""
 
@@ -86,12 +89,21 @@ class DuplicateCheck:
 
     async def append(self, request: Checked) -> Sequence[Position]:
         """Append what was not published before; the positions of that. Raises DuplicateEvent (then nothing is stored)."""
-        await self._caught_up.wait()
+        await self._ready()
         keys = [key_of(request.topic, event) for event in request.events]
         claims = self._claims(request)
         await self._others(keys)
         fresh = self._fresh(request, keys, claims)
         return await self._append(request, {keys[n]: (claims[n], request.drafts[n]) for n in fresh}) if fresh else ()
+
+    async def _ready(self) -> None:
+        if self._caught_up.is_set():
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._caught_up.wait()
+        except TimeoutError as error:
+            raise NotReady("the duplicate check is still reading the log", retry_after=2) from error
 
     def _claims(self, request: Checked) -> Sequence[Claim]:
         pairs = zip(request.events, request.drafts, strict=True)
@@ -155,8 +167,11 @@ class DuplicateCheck:
 
     async def run(self, reader: LogReader, windows: Mapping[TopicNumber, float]) -> None:
         """Read what the table has missed of these topics, then keep it up to date until cancelled."""
-        self._acknowledged = dict(await self._off_loop(self._catch_up, reader, windows))
-        self._caught_up.set()
+        while not self._caught_up.is_set():
+            with tolerating(Unavailable, doing="reading what the duplicate check has missed"):
+                self._acknowledged = dict(await self._off_loop(self._catch_up, reader, windows))
+                self._caught_up.set()
+            await asyncio.sleep(0 if self._caught_up.is_set() else FLUSH_AFTER)
         while True:
             await self._stirred.wait()
             self._stirred.clear()

@@ -15,13 +15,16 @@ from typing import Any, ClassVar
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from tidings.problems import BAD_HTTP, BODY_TOO_SLOW, HEAD_TOO_LARGE, HEAD_TOO_SLOW, TOO_MANY_CONNECTIONS, Problem
 
 LINGER = 2.0
 """Seconds in which a refused client may finish sending, so that it reads the answer instead of a reset connection."""
+
+CYCLE = "tidings.cycle"
+"""Where a request's scope holds what `answer_at_once` needs."""
 
 logger = logging.getLogger("tidings.ingest")
 
@@ -109,6 +112,7 @@ class LimitedProtocol(HttpToolsProtocol):
             # Java's client offers HTTP/2 with its first request, and httptools then takes the body for something else.
             self._unparsed = self._declared_length()
         super().on_headers_complete()
+        self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
 
     def on_body(self, body: bytes) -> None:
         if self.phase is Phase.REFUSED:
@@ -228,6 +232,28 @@ class Sweep:
 def limited(limits: WireLimits) -> type[LimitedProtocol]:
     """The protocol class for a server with these limits."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})
+
+
+def answer_at_once(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+    """Answer a request with one write; False when the client reads too slowly for that. `head`: the status line and headers.
+
+    uvicorn itself writes head and body apart, which is two packets and two system calls, and checks every header again.
+    """
+    if cycle.flow.write_paused:
+        return False
+    if cycle.disconnected:
+        return True
+    lines = [head, b"content-length: %d\r\n" % len(body)]
+    lines += [b"%b: %b\r\n" % header for header in cycle.default_headers]
+    lines.append(b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n")
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.transport.write(b"".join(lines) + body)
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 def raw_answer(problem: Problem) -> bytes:

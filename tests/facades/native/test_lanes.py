@@ -1,0 +1,215 @@
+"""What stands below a subscription, with delivery played by a small owner that only notes the commands it gets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_process import CLOUDEVENT, ApiProcess, an_api
+from tests.builders import an_event
+from tidings.clock import Instant
+from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
+from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
+from tidings.events.stored import head_of
+from tidings.log.block import packed
+from tidings.log.commands import Act, Activate, Command, DropDeadLetters, Redeliver, Rewind, Suspend, decoded
+from tidings.log.port import Limit, Routed
+from tidings.log.position import COMMANDS, EMBEDDED, LaneNumber, Marks, Offset, embedded
+from tidings.log.sqlite.lanes import SqliteLanesWriter
+from tidings.log.sqlite.reader import SqliteLogReader
+
+LANE = LaneNumber(1)
+KEY = LaneKey(LANE, EMBEDDED)
+NOON = Instant(1_700_000_000_000_000)
+
+
+class Owner(threading.Thread):
+    """Notes every command and says that it was applied, or why not."""
+
+    def __init__(self, folder: Path, result: str = "") -> None:
+        super().__init__(daemon=True)
+        self.commands: list[Command] = []
+        self.over = threading.Event()
+        self._log = SqliteLogReader(folder)
+        self._store = SqliteDeliveryStore(folder)
+        self._result = result
+
+    def run(self) -> None:
+        after: Marks = {}
+        while not self.over.wait(0.005):
+            page = self._log.read(COMMANDS, after, Limit())
+            after = page.reached
+            for entry in page.entries:
+                self.commands.append(decoded(entry.head))
+                self._store.save(Flush(applied=[Applied(self.commands[-1].id, NOON, self._result)]))
+        self._store.close()
+
+
+@contextmanager
+def an_owner(folder: Path, result: str = "") -> Iterator[Owner]:
+    owner = Owner(folder, result)
+    owner.start()
+    try:
+        yield owner
+    finally:
+        owner.over.set()
+        owner.join()
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    with an_api(tmp_path_factory.mktemp("lanes")) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
+        for n in range(5):
+            api.publish("orders", {**CLOUDEVENT, "id": str(n)}, "application/cloudevents+json")
+        lanes = SqliteLanesWriter(api.data)
+        lanes.write(Routed([packed(LANE, [1, 2, 3, 5])], embedded(5)))
+        lanes.close()
+        _deliver(api.data)
+        yield api
+
+
+def _deliver(folder: Path) -> None:
+    """Offset 1 was delivered at once, 2 is dead, 3 is tried again, 5 is still to come."""
+    firsts = Firsts()
+    firsts.add(1, NOON, 2.5, 204)
+    event = an_event(b'{"total":5}', id="1", datacontenttype="application/json")
+    lane = SavedLane(
+        key=KEY, state="active", body=b"", low_water=Offset(2), open_items=1, next_due=NOON, tally=Tally(1, 4, 0, "HTTP 500")
+    )
+    store = SqliteDeliveryStore(folder)
+    store.save(
+        Flush(
+            lanes=[lane],
+            firsts={KEY: firsts},
+            attempts=[
+                Attempted(KEY, Offset(2), "dead", 3, NOON, 500, 1.5, "HTTP 500"),
+                Attempted(KEY, Offset(3), "retrying", 1, NOON, None, None, "no connection"),
+            ],
+            burials=[Burial(KEY, Offset(2), "HTTP 500", 3, NOON, NOON, head_of(event), event.data)],
+        )
+    )
+    store.close()
+
+
+def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
+    state = api.call("GET", "/api/subscriptions/billing/state").json
+    assert state == {
+        "state": "active",
+        "lag": 2,
+        "openItems": 1,
+        "delivered": 1,
+        "failedAttempts": 4,
+        "deadLetters": 1,
+        "expired": 0,
+        "lastError": "HTTP 500",
+        "nextDue": "2023-11-14T22:13:20.000000Z",
+    }
+
+
+def test_deliveries_are_listed_newest_first_and_in_pages(api: ApiProcess) -> None:
+    first = api.call("GET", "/api/subscriptions/billing/deliveries", limit=2).json
+    rest = api.call("GET", "/api/subscriptions/billing/deliveries", limit=2, before=first["before"]).json
+    listed = [*first["deliveries"], *rest["deliveries"]]
+    assert [(one["cursor"], one["state"], one["status"]) for one in listed] == [
+        ("0-3", "retrying", None),
+        ("0-2", "dead", 500),
+        ("0-1", "delivered", 204),
+    ]
+    assert rest["before"] is None
+
+
+def test_dead_letters_carry_their_event_and_the_reason(api: ApiProcess) -> None:
+    found = api.call("GET", "/api/subscriptions/billing/dead-letters").json
+    (letter,) = found["deadLetters"]
+    assert (letter["cursor"], letter["reason"], letter["tries"], letter["event"]["data"]) == (
+        "0-2",
+        "HTTP 500",
+        3,
+        {"total": 5},
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "act"),
+    [
+        ("PUT", "state", {"state": "suspended"}, Suspend()),
+        ("PUT", "state", {"state": "active"}, Activate()),
+        ("POST", "rewind", {"to": "0-3"}, Rewind(embedded(3))),
+        ("POST", "rewind", {"to": "_first"}, Rewind(embedded(0))),
+        ("POST", "rewind", {"to": "2000-01-01T00:00:00Z"}, Rewind(embedded(0))),
+        ("POST", "redeliver", {"positions": ["0-1", "0-2"]}, Redeliver(((EMBEDDED, Offset(1)), (EMBEDDED, Offset(2))))),  # type: ignore[arg-type]
+        ("POST", "redeliver", {"deadLetters": True}, Redeliver(dead_letters=True)),
+        ("DELETE", "dead-letters?position=0-2", None, DropDeadLetters(((EMBEDDED, Offset(2)),))),  # type: ignore[arg-type]
+        ("DELETE", "dead-letters", None, DropDeadLetters()),
+    ],
+)
+def test_commands_reach_the_owner_of_the_lane(api: ApiProcess, method: str, path: str, body: Any, act: Act) -> None:
+    with an_owner(api.data) as owner:
+        answer = api.call(method, f"/api/subscriptions/billing/{path}", body)
+        assert (answer.status, answer.json) == (200, {"applied": True})
+        assert (owner.commands[-1].lane, owner.commands[-1].by, owner.commands[-1].act) == (LANE, "anonymous", act)
+
+
+def test_last_is_the_end_of_the_log(api: ApiProcess) -> None:
+    with an_owner(api.data) as owner:
+        end = api.call("GET", "/api/status").json["end"]
+        api.call("POST", "/api/subscriptions/billing/rewind", {"to": "_last"})
+        assert owner.commands[-1].act == Rewind(embedded(int(end.removeprefix("0-"))))
+
+
+def test_a_time_in_the_future_is_the_end_of_the_events(api: ApiProcess) -> None:
+    with an_owner(api.data) as owner:
+        api.call("POST", "/api/subscriptions/billing/rewind", {"to": "2999-01-01T00:00:00+01:00"})
+        assert owner.commands[-1].act == Rewind(embedded(5))
+
+
+def test_a_command_that_cannot_be_applied_is_a_conflict(api: ApiProcess) -> None:
+    with an_owner(api.data, "the lane does not reach back so far"):
+        answer = api.call("POST", "/api/subscriptions/billing/rewind", {"to": "_first"})
+        assert (answer.status, answer.json["detail"]) == (409, "the lane does not reach back so far")
+
+
+def test_a_command_that_nobody_applies_yet_is_accepted(api: ApiProcess) -> None:
+    answer = api.call("PUT", "/api/subscriptions/billing/state", {"state": "suspended"})
+    assert (answer.status, answer.json) == (202, {"applied": False})
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("rewind", {"to": "yesterday"}),
+        ("rewind", {"to": "2030-01-01T00:00:00"}),
+        ("rewind", {}),
+        ("redeliver", {}),
+        ("redeliver", {"positions": ["0-1.1-2"]}),
+    ],
+)
+def test_commands_that_cannot_be_read_are_refused(api: ApiProcess, path: str, body: Any) -> None:
+    assert api.call("POST", f"/api/subscriptions/billing/{path}", body).status == 400
+
+
+def test_nothing_stands_below_an_unknown_subscription(api: ApiProcess) -> None:
+    for path in ("state", "deliveries", "dead-letters"):
+        assert api.call("GET", f"/api/subscriptions/nobody/{path}").status == 404
+
+
+def test_the_status_adds_everything_up(api: ApiProcess) -> None:
+    status = api.call("GET", "/api/status").json
+    assert (status["openItems"], status["deadLetters"], status["routed"]) == (1, 1, "0-5")
+    assert status["lag"]["delivery"]["events"] == 2
+    assert status["lag"]["delivery"]["seconds"] >= 0
+    (billing,) = status["subscriptions"]
+    assert (billing["name"], billing["lag"], billing["lastError"]) == ("billing", 2, "HTTP 500")
+
+
+def test_metrics_tell_the_lag_of_every_subscription(api: ApiProcess) -> None:
+    text = api.call("GET", "/metrics").body.decode()
+    assert 'tidings_subscription_lag_events{subscription="billing"} 2' in text
+    assert 'tidings_lag_events{stage="delivery"} 2' in text

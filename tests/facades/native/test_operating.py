@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import html.parser
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.api_process import ApiProcess, an_api
+from tidings.errors import DataFolderUnusable, Misconfigured, PortInUse
+from tidings.observe.board import Board
+
+ROUTES = {
+    "/api/topics": {"get"},
+    "/api/topics/{name}": {"get", "put", "delete"},
+    "/api/topics/{name}/events": {"get", "post"},
+    "/api/subscriptions": {"get"},
+    "/api/subscriptions/{name}": {"get", "put", "delete"},
+    "/api/subscriptions/{name}/state": {"get", "put"},
+    "/api/subscriptions/{name}/rewind": {"post"},
+    "/api/subscriptions/{name}/redeliver": {"post"},
+    "/api/subscriptions/{name}/deliveries": {"get"},
+    "/api/subscriptions/{name}/dead-letters": {"get", "delete"},
+    "/api/exposures": {"get"},
+    "/api/exposures/{topic}": {"get", "put", "delete"},
+    "/api/approvals": {"get"},
+    "/api/approvals/{subscription}/{topic}": {"put"},
+    "/api/changes": {"get"},
+    "/api/filters/test": {"post"},
+    "/api/apply": {"post"},
+    "/api/status": {"get"},
+    "/health/live": {"get"},
+    "/health/ready": {"get"},
+    "/metrics": {"get"},
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    with an_api(tmp_path_factory.mktemp("operating")) as api:
+        yield api
+
+
+def test_the_openapi_document_lists_every_route(api: ApiProcess) -> None:
+    paths = api.call("GET", "/api/openapi.json").json["paths"]
+    assert {path: set(methods) for path, methods in paths.items()} == ROUTES
+
+
+class _Links(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src")}
+
+
+def test_the_api_page_shows_every_route_and_needs_nothing_from_elsewhere(api: ApiProcess) -> None:
+    answer = api.call("GET", "/api/docs")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    text = answer.body.decode()
+    assert all(f"<code>{path}</code>" in text for path in ROUTES)
+    page = _Links()
+    page.feed(text)
+    assert page.links == {"openapi.json"}
+    assert "script" not in page.tags and not re.search(r"@import|url\(", text)
+
+
+def test_health_tells_which_part_is_not_ready_and_why(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        answer = api.call("GET", "/health/ready")
+        assert answer.status == 503
+        assert answer.json["parts"]["api"] == {"ready": True, "reason": ""}
+        assert answer.json["parts"]["pipeline"] == {"ready": False, "reason": "it has not started yet"}
+        boards = [Board(tmp_path / "run", part) for part in ("pipeline", "deliver")]
+        for board in boards:
+            board.ready()
+            board.flush()
+        assert api.call("GET", "/health/ready").status == 200
+        assert api.call("GET", "/api/status").json["ready"] is True
+        boards[0].not_ready("Spark is starting")
+        boards[0].flush()
+        answer = api.call("GET", "/health/ready")
+        assert (answer.status, answer.json["parts"]["pipeline"]["reason"]) == (503, "Spark is starting")
+
+
+def test_the_lag_of_routing_counts_what_no_one_has_routed(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/orders", {})
+    for _ in range(3):
+        api.publish("orders", {})
+    status = api.call("GET", "/api/status").json
+    assert status["lag"]["routing"]["events"] == 3
+    assert status["lag"]["routing"]["seconds"] > 0
+    assert (status["end"], status["routed"], status["topics"]) == ("0-3", "0-0", 1)
+
+
+def test_metrics_count_what_was_published_and_refused(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        api.publish("orders", b"1\n2\n", "application/x-ndjson")
+        api.publish("nowhere", {})
+        wanted = ('tidings_published_total{topic="orders"} 2', 'tidings_publish_refused_total{code="not-found"} 1')
+        text = ""
+        for _ in range(100):
+            text = api.call("GET", "/metrics").body.decode()
+            if all(line in text for line in wanted):
+                break
+            threading.Event().wait(0.05)
+        assert all(line in text for line in wanted), text
+        assert "tidings_publish_seconds_count 1" in text
+        assert 'tidings_part_ready{part="api"} 1' in text
+
+
+def test_a_port_in_use_is_named_with_the_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUse, match=rf"127\.0\.0\.1:{port}.*--port"), an_api(tmp_path, server={"port": port}):
+            pass
+
+
+def test_another_address_needs_token_checks(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match="open access"), an_api(tmp_path, server={"host": "0.0.0.0"}):
+        pass
+
+
+def test_a_second_api_on_the_same_folder_is_refused(api: ApiProcess) -> None:
+    with pytest.raises(DataFolderUnusable), an_api(api.data):
+        pass
+
+
+def test_stopping_lets_a_waiting_reader_go_at_once(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        found: list[object] = []
+        reader = threading.Thread(target=lambda: found.extend(api.lines("orders", after="_last", wait=60)))
+        reader.start()
+        while not _waits(api):
+            pass
+    reader.join(10)
+    assert not reader.is_alive()
+    assert found == [{"cursor": "0-0"}]
+
+
+def _waits(api: ApiProcess) -> bool:
+    """Whether the reader's request has reached the hub: then its connection is there beside this one."""
+    return api.call("GET", "/health/live").status == 200 and _connections(api.port) > 0
+
+
+def _connections(port: int) -> int:
+    wanted = f":{port:04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[1].endswith(wanted) and row[3] == "01" for row in rows)
+
+
+def test_the_api_process_never_imports_spark() -> None:
+    code = "import sys, tidings.app, tidings.facades.native.door; print('pyspark' in sys.modules, 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == [
+        "False",
+        "False",
+    ]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api_process import ApiProcess, an_api
+
+TO = "http://127.0.0.1:9/in"
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    with an_api(tmp_path_factory.mktemp("subscriptions")) as api:
+        for topic in ("orders", "payments"):
+            api.call("PUT", f"/api/topics/{topic}", {})
+        yield api
+
+
+def test_a_short_subscription_becomes_a_whole_one(api: ApiProcess) -> None:
+    created = api.call("PUT", "/api/subscriptions/short", {"topic": "orders", "where": "total > 5", "to": TO})
+    assert created.status == 201
+    assert (created.json["topics"], created.json["where"]) == (["orders"], "total > 5")
+    assert (created.json["delivery"]["kind"], created.json["delivery"]["url"]) == ("push", TO)
+    assert created.json["owner"] == "anonymous"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"topics": ["orders", "payments"], "to": TO},
+        {"namespace": "default", "delivery": {"kind": "pull"}},
+        {"topic": "orders", "filter": {"dialect": "cloudevents", "filter": {"exact": {"type": "a"}}}, "to": TO},
+        {"topic": "orders", "delivery": {"url": TO, "mode": "binary", "tries": 3, "retryFirst": "2s", "headers": {"x-a": "b"}}},
+        {"topic": "orders", "to": TO, "description": "d", "labels": {"a": "b"}, "owner": "somebody"},
+    ],
+)
+def test_what_was_read_can_be_put_back_and_changes_nothing(api: ApiProcess, body: dict[str, Any]) -> None:
+    assert api.call("PUT", "/api/subscriptions/round", body).status in (200, 201)
+    shown = api.call("GET", "/api/subscriptions/round").json
+    revision = api.call("GET", "/api/changes", limit=1000).json["after"]
+    wanted = {key: value for key, value in shown.items() if key not in ("created", "approvals")}
+    again = api.call("PUT", "/api/subscriptions/round", wanted)
+    assert (again.status, again.json) == (200, shown)
+    assert api.call("GET", "/api/changes", limit=1000).json["after"] == revision
+
+
+def test_secret_headers_are_covered_and_kept_when_put_back_covered(api: ApiProcess) -> None:
+    secret = {"url": TO, "headers": {"authorization": "Bearer hush", "x-plain": "seen"}}
+    stored = api.call("PUT", "/api/subscriptions/secret", {"topic": "orders", "delivery": secret})
+    assert stored.json["delivery"]["headers"] == {"authorization": "***", "x-plain": "seen"}
+    revision = api.call("GET", "/api/changes", limit=1000).json["after"]
+    api.call("PUT", "/api/subscriptions/secret", {"topic": "orders", "delivery": stored.json["delivery"]})
+    changes = api.call("GET", "/api/changes", limit=1000)
+    assert changes.json["after"] == revision, "the covered value stands for the stored one"
+    assert b"hush" not in changes.body
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"to": TO}, 400, "topic, topics, namespace"),
+        ({"topic": "orders", "topics": ["orders"], "to": TO}, 400, "exclude each other"),
+        ({"topic": "orders"}, 400, "to, delivery"),
+        ({"topic": "orders", "to": TO, "delivery": {"kind": "pull"}}, 400, "exclude each other"),
+        ({"topic": "orders", "delivery": {"kind": "pull", "url": TO}}, 400, "pull"),
+        ({"topic": "orders", "delivery": {}}, 400, "callback"),
+        ({"topic": "nowhere", "to": TO}, 400, "there is no topic nowhere"),
+        ({"topics": [], "to": TO}, 400, "at least one topic"),
+        ({"topic": "orders", "to": "ftp://x"}, 400, "http"),
+        ({"topic": "orders", "where": "total >", "to": TO}, 400, "expected"),
+        ({"topic": "orders", "filter": {"dialect": "sql", "filter": ""}, "to": TO}, 400, "dialect"),
+        ({"topic": "orders", "were": "total > 5", "to": TO}, 400, "did you mean where?"),
+        ({"topic": "orders", "delivery": {"url": TO, "retryfirst": 1}}, 400, "did you mean retryFirst?"),
+    ],
+)
+def test_a_bad_subscription_is_refused_with_a_reason(api: ApiProcess, body: dict[str, Any], status: int, words: str) -> None:
+    answer = api.call("PUT", "/api/subscriptions/bad", body)
+    assert answer.status == status
+    assert words in answer.json["detail"]
+    assert api.call("GET", "/api/subscriptions/bad").status == 404
+
+
+def test_a_subscription_is_listed_and_deleted(api: ApiProcess) -> None:
+    api.call("PUT", "/api/subscriptions/brief", {"topic": "orders", "to": TO})
+    names = [one["name"] for one in api.call("GET", "/api/subscriptions").json["subscriptions"]]
+    assert "brief" in names and names == sorted(names)
+    assert api.call("DELETE", "/api/subscriptions/brief").status == 204
+    assert api.call("GET", "/api/subscriptions/brief").status == 404
+
+
+def test_manual_approval_is_asked_for_and_given(api: ApiProcess) -> None:
+    assert api.call("PUT", "/api/exposures/payments", {"approval": "manual"}).status == 201
+    stored = api.call("PUT", "/api/subscriptions/careful", {"topic": "payments", "to": TO})
+    assert stored.json["approvals"] == {"payments": "pending"}
+    mine = {"subscription": "careful", "topic": "payments", "state": "pending", "reason": ""}
+    assert mine in api.call("GET", "/api/approvals").json["approvals"]
+    granted = api.call("PUT", "/api/approvals/careful/payments", {"state": "granted", "reason": "fine"})
+    assert (granted.status, granted.json["state"]) == (200, "granted")
+    assert api.call("GET", "/api/subscriptions/careful").json["approvals"] == {"payments": "granted"}
+    assert api.call("PUT", "/api/approvals/careful/orders", {"state": "granted"}).status == 404
+    assert api.call("PUT", "/api/approvals/careful/payments", {"state": "perhaps"}).status == 400
+
+
+def test_an_exposure_is_replaced_and_removed(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/exposed", {})
+    assert api.call("GET", "/api/exposures/exposed").status == 404
+    assert api.call("PUT", "/api/exposures/exposed", {"publishers": ["shop"]}).status == 201
+    assert api.publish("exposed", {}).status == 403
+    assert api.call("PUT", "/api/exposures/exposed", {"publishers": ["shop", "anon*"]}).status == 200
+    assert api.publish("exposed", {}).status == 202
+    assert api.call("GET", "/api/exposures/exposed").json["publishers"] == ["shop", "anon*"]
+    assert "exposed" in [one["topic"] for one in api.call("GET", "/api/exposures").json["exposures"]]
+    assert api.call("DELETE", "/api/exposures/exposed").status == 204
+    assert api.call("PUT", "/api/exposures/nowhere", {}).status == 400
+
+
+def test_changes_tell_who_did_what_and_from_which_position(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/audited", {})
+    cursor = api.publish("audited", {}).json["last"]
+    api.call("PUT", "/api/topics/audited", {"description": "new"})
+    last = [one for one in api.call("GET", "/api/changes", limit=1000).json["changes"] if one["name"] == "audited"][-1]
+    assert (last["by"], last["action"], last["kind"], last["cursor"]) == ("anonymous", "update", "topic", cursor)
+    assert api.call("GET", "/api/changes", after=last["revision"]).json == {"changes": [], "after": last["revision"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "matches"),
+    [
+        ({"where": "total > 5", "data": {"total": 6}}, True),
+        ({"where": "total > 5", "data": {"total": 5}}, False),
+        ({"where": "x is missing", "data": None}, True),
+        (
+            {
+                "filter": {"dialect": "cloudevents", "filter": {"exact": {"type": "a"}}},
+                "event": {"specversion": "1.0", "id": "1", "source": "/", "type": "a"},
+            },
+            True,
+        ),
+    ],
+)
+def test_a_filter_can_be_tried(api: ApiProcess, body: dict[str, Any], matches: bool) -> None:
+    answer = api.call("POST", "/api/filters/test", body)
+    assert (answer.status, answer.json["matches"]) == (200, matches)
+    assert answer.json["because"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"where": "total >", "data": {}}, "invalid-filter"),
+        ({"where": "total > 5"}, "malformed"),
+        ({"data": {}}, "malformed"),
+        ({"where": "total > 5", "event": {"id": "1"}}, "invalid-event"),
+    ],
+)
+def test_a_filter_that_cannot_be_tried_says_why(api: ApiProcess, body: dict[str, Any], code: str) -> None:
+    answer = api.call("POST", "/api/filters/test", body)
+    assert (answer.status, answer.json["code"]) == (400, code)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tidings.ingest.tally import Tally
+from tidings.observe.board import Board, read_faces
+from tidings.observe.metrics import exposition, gauge
+
+
+def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Read by Prometheus' own parser: what we write is what it understands."""
+    families = text_string_to_metric_families(text)
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+
+
+def test_counters_of_all_boards_stand_together(tmp_path: Path) -> None:
+    for part in ("api", "deliver"):
+        board = Board(tmp_path, part)
+        board.count("tidings_things_total", 3, part=part)
+        board.ready()
+        board.flush()
+    found = samples(exposition(read_faces(tmp_path).values()))
+    assert found["tidings_things_total", (("part", "api"),)] == found["tidings_things_total", (("part", "deliver"),)] == 3
+    assert found["tidings_part_ready", (("part", "api"),)] == 1
+
+
+def test_odd_label_values_are_escaped(tmp_path: Path) -> None:
+    odd = 'a "quoted"\nline \\ end'
+    assert samples(exposition([], [gauge("tidings_lag_events", 2.5, stage=odd)])) == {
+        ("tidings_lag_events", (("stage", odd),)): 2.5
+    }
+
+
+def test_a_tally_is_brought_to_the_board_and_starts_again(tmp_path: Path) -> None:
+    board, tally = Board(tmp_path, "api"), Tally()
+    for seconds in (0.0005, 0.003, 99.0):
+        tally.published("orders", 2, seconds)
+    tally.refused("too-large")
+    tally.repeated("orders", 1)
+    tally.report(board)
+    tally.report(board)
+    found = samples(exposition([board.face()]))
+    assert found["tidings_published_total", (("topic", "orders"),)] == 6
+    assert found["tidings_publish_refused_total", (("code", "too-large"),)] == 1
+    assert found["tidings_duplicates_total", (("topic", "orders"),)] == 1
+    assert found["tidings_publish_seconds_count", ()] == 3
+    assert found["tidings_publish_seconds_bucket", (("le", "0.001"),)] == 1
+    assert found["tidings_publish_seconds_bucket", (("le", "0.005"),)] == 2
+    assert found["tidings_publish_seconds_bucket", (("le", "+Inf"),)] == 3
+
+
+def test_times_counted_one_by_one_and_in_bulk_fall_into_the_same_buckets(tmp_path: Path) -> None:
+    single, bulk, tally = Board(tmp_path, "a"), Board(tmp_path, "b"), Tally()
+    for seconds in (0.001, 0.0011, 0.5, 31.0):
+        single.observe("tidings_publish_seconds", seconds)
+        tally.published("t", 1, seconds)
+    tally.report(bulk)
+    by_name = {series.name: series for series in bulk.face().series}
+    assert by_name["tidings_publish_seconds"].buckets == single.face().series[0].buckets
