@@ -50,7 +50,7 @@ def as_event(text: str, envelope: Envelope, new_id: Callable[[], str], event_id:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        raise Malformed(f"this is no JSON: {error}", found=text, expected="JSON, or --content-type text/plain") from error
+        raise Malformed("this is no JSON", found=text.strip(), expected="JSON, or --content-type text/plain") from error
     if isinstance(value, dict) and "specversion" in value:
         return text.encode()
     return _wrapped(text, envelope, event_id or new_id())

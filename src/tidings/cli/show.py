@@ -45,12 +45,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
         print_plain(columns, texts)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, dense: bool = False) -> Table:
+    """A table for a terminal; `dense` leaves the lines out."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    made = Table(box=None if dense else SIMPLE_HEAD, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for column in columns:
         made.add_column(column, overflow="fold")
     for row in rows:

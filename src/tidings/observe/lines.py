@@ -20,10 +20,17 @@ FORMATS = ("auto", "text", "json")
 
 _SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}"), r"\1 ***"),
-    (re.compile(r"(?i)([\w-]*(?:token|secret|password|passwd|api[_-]?key|signature)[\w-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]+"), r"\1***"),
+    (
+        re.compile(
+            r"(?i)([\w-]*(?:token|secret|password|passwd|api[_-]?key|signature)[\w-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]+"
+        ),
+        r"\1***",
+    ),
     (re.compile(r"(://[^/\s:@]+:)[^/\s@]+@"), r"\1***@"),
 )
-_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_TALKATIVE = ("py4j", "alembic", "uvicorn", "sqlalchemy")
+"""Libraries that tell at info what only their own authors want to know."""
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
 def set_up(settings: ObserveSettings, part: str, stream: TextIO | None = None) -> None:
@@ -35,12 +42,12 @@ def set_up(settings: ObserveSettings, part: str, stream: TextIO | None = None) -
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level_of(settings))
-    # py4j tells every call to the JVM at info.
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
 def format_of(settings: ObserveSettings, *, terminal: bool) -> str:
-    """"text" or "json". Raises Misconfigured."""
+    """ "text" or "json". Raises Misconfigured."""
     if settings.log_format not in FORMATS:
         raise Misconfigured(
             "unknown form of log lines", at="observe.log_format", found=settings.log_format, expected=", ".join(FORMATS)

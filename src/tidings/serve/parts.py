@@ -31,7 +31,10 @@ AsyncBody = Callable[[Settings, asyncio.Event, Board], Coroutine[Any, Any, None]
 
 
 def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> int:
-    """Run one part until it is told to stop; the exit code. `lifeline_fd` is given by a supervisor, which holds the folder."""
+    """Run one part until it is told to stop; the exit code. `lifeline_fd` is given by a supervisor, which holds the folder.
+
+    Raises Misconfigured where no supervisor is there to read it in the log.
+    """
     supervised = lifeline_fd is not None
     if lifeline_fd is not None:
         parent = os.getppid()
@@ -48,6 +51,8 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
             held.enter_context(folder.part_held(settings.data, part, _PREDECESSOR_PATIENCE if supervised else 0.0))
             _run_body(part, settings, Board(settings.data / folder.RUN, part))
     except Misconfigured as error:
+        if not supervised:
+            raise
         log.error("%s", error)
         return MISCONFIGURED
     except Exception:

@@ -140,10 +140,9 @@ def _show_live(hub: subprocess.Popen[bytes], scene: Scene, until: float | None) 
     from rich.live import Live
 
     client = HubClient(scene.url, timeout=5)
-    note = "Ctrl-C stops everything"
-    with Live(view.live(scene, view.STARTING, note), auto_refresh=False, screen=True) as shown:
+    with Live(view.live(scene, view.STARTING), auto_refresh=False, screen=True) as shown:
         while hub.poll() is None and (until is None or time.monotonic() < until):
-            shown.update(view.live(scene, _status(client), note), refresh=True)
+            shown.update(view.live(scene, _status(client)), refresh=True)
             time.sleep(_LIVE_EVERY)
 
 

@@ -36,27 +36,26 @@ def _program() -> str:
     return shlex.quote(str(path.relative_to(here))) if path.is_relative_to(here) and path.name == "tidings" else "tidings"
 
 
-def live(scene: Scene, status: Any, note: str) -> RenderableType:
-    """The whole view."""
+def live(scene: Scene, status: Any) -> RenderableType:
+    """The whole view. What a newcomer needs stands at the top, where a small terminal does not cut it off."""
     from rich.columns import Columns
     from rich.console import Group
     from rich.markup import escape
     from rich.text import Text
 
     state = "[green]ready[/]" if status["ready"] else "[yellow]starting: events wait in the log until Spark is up[/]"
-    header = Text.from_markup(f"[bold]Tidings demo[/]  hub at {scene.url}  {state}")
-    columns = [table(*parts_table(status), title="parts"), table(*lag_table(status), title="lag per stage")]
+    head = [f"[bold]Tidings demo[/]  {state}  [dim](Ctrl-C stops everything)[/]", f"API page  [bold]{scene.url}/api/docs[/]"]
+    head += ["Try next, in a second terminal:", *(f"  [cyan]{escape(line)}[/]" for line in to_try(scene.url))]
+    figures = [table(*parts_table(status), dense=True), table(*lag_table(status), dense=True)]
     arrivals = [f"  [dim]{escape(line)}[/]" for line in scene.recent] or ["  [dim]nothing yet[/]"]
-    footer = [f"API page  [bold]{scene.url}/api/docs[/]", "try next, in a second terminal:"]
-    footer += [f"  [cyan]{escape(line)}[/]" for line in to_try(scene.url)]
     return Group(
-        header,
-        Columns(columns, padding=(0, 4)) if status["parts"] else Text(""),
-        table(("publisher", "topic", "published"), _publishers(scene)),
-        table(("subscriber", "topic", "where", "arrived at callback", "lag"), _subscribers(scene, status)),
-        Text.from_markup("arriving at the callback\n" + "\n".join(arrivals)),
-        Text.from_markup("\n" + "\n".join(footer)),
-        Text.from_markup(f"\n[dim]{escape(note)}[/]"),
+        Text.from_markup("\n".join(head) + "\n"),
+        Columns(figures, padding=(0, 4)) if status["parts"] else Text("the hub is starting"),
+        Text(""),
+        table(("publisher", "topic", "published"), _publishers(scene), dense=True),
+        Text(""),
+        table(("subscriber", "topic", "where", "arrived", "lag"), _subscribers(scene, status), dense=True),
+        Text.from_markup("\n[bold]arriving at the callback[/]\n" + "\n".join(arrivals)),
     )
 
 

@@ -1,0 +1,226 @@
+"""The commands against a really running api part: no Spark, no delivery, but the whole HTTP API."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from tidings.cli.root import app
+from tidings.client.http import HubClient
+from tidings.errors import HubUnreachable
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Shell:
+    """Runs commands against one hub."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def __call__(self, *words: str, stdin: str | None = None) -> Ran:
+        result = CliRunner().invoke(app, [*words], input=stdin, env={"TIDINGS_URL": self.url, "COLUMNS": "200"})
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("hub")
+    command = [sys.executable, "-m", "tidings.cli", "api", "--data", str(folder / "data"), "--port", str(port)]
+    with (folder / "log").open("wb") as log:
+        api = subprocess.Popen(command, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
+    until = time.monotonic() + 60
+    while True:
+        try:
+            HubClient(url).get("/health/live")
+            break
+        except HubUnreachable:
+            assert api.poll() is None and time.monotonic() < until, (folder / "log").read_text()
+            time.sleep(0.05)
+    yield Shell(url)
+    api.terminate()
+    assert api.wait(30) == 0, (folder / "log").read_text()
+
+
+@pytest.fixture
+def topic(shell: Shell, request: pytest.FixtureRequest) -> str:
+    """A topic of this test alone."""
+    name = f"topic-{zlib.crc32(request.node.name.encode())}"
+    assert shell("topic", "create", name, "--retention", "1h").code == 0
+    return name
+
+
+def test_topics_are_created_listed_shown_and_deleted(shell: Shell, topic: str) -> None:
+    assert topic in shell("topic", "list").out
+    assert "3600" in shell("topic", "show", topic).out.replace(",", "")
+    assert shell("topic", "show", topic, "--json").json["retention"] == 3600
+    assert shell("--json", "topic", "delete", topic).json == {"deleted": topic}
+    gone = shell("topic", "show", topic)
+    assert (gone.code, gone.out, gone.err) == (1, "", f"there is no topic {topic}\n")
+
+
+def test_a_refusal_as_json_is_the_problem(shell: Shell) -> None:
+    refused = shell("topic", "show", "nope", "--json")
+    assert refused.code == 1
+    assert json.loads(refused.err)["code"] == "not-found"
+
+
+def test_one_event_is_published_and_read_again(shell: Shell, topic: str) -> None:
+    assert shell("publish", topic, '{"total": 5}', "--type", "order", "--id", "42", "--json").json == {"accepted": 1}
+    (entry,) = [json.loads(line) for line in shell("tail", topic, "--from", "first", "--no-follow", "--json").out.splitlines()]
+    assert (entry["event"]["id"], entry["event"]["type"], entry["event"]["data"]) == ("42", "order", {"total": 5})
+    assert '{"total": 5}' in shell("tail", topic, "--from", "first", "--count", "1").out
+
+
+def test_events_come_from_a_file_in_several_requests(shell: Shell, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "events.ndjson"
+    file.write_text("".join(f'{{"n": {n}}}\n' for n in range(2300)))
+    assert shell("publish", topic, "--file", str(file)).out == "2,300 events accepted\n"
+    read = shell("tail", topic, "--from", "first", "--no-follow", "--json").out.splitlines()
+    assert [json.loads(line)["event"]["data"]["n"] for line in read] == list(range(2300))
+
+
+def test_a_bad_line_of_stdin_is_named_and_what_came_before_is_stored(shell: Shell, topic: str) -> None:
+    ran = shell("publish", topic, stdin='{"n": 1}\n{"n": 2}\n{broken\n')
+    assert ran.code == 1
+    assert "line 3" in ran.err and "2 events were accepted" in ran.err
+    assert len(shell("tail", topic, "--from", "first", "--no-follow").out.splitlines()) == 2
+
+
+def test_a_line_that_the_hub_refuses_is_named(shell: Shell, topic: str) -> None:
+    ran = shell("publish", topic, "-", stdin='{"n": 1}\n{"specversion": "1.0", "id": ""}\n')
+    assert ran.code == 1
+    assert "line 2 was refused" in ran.err and "nothing of lines 1 to 2 was stored" in ran.err
+
+
+@pytest.mark.parametrize("words", [("x{",), ("1", "--file", "x"), ("--file", "/does/not/exist")])
+def test_what_cannot_be_published_is_a_sentence(shell: Shell, topic: str, words: tuple[str, ...]) -> None:
+    ran = shell("publish", topic, *words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+
+
+def test_a_subscription_is_made_shown_and_deleted(shell: Shell, topic: str) -> None:
+    options = ("--where", "total > 5", "--header", "X-Key: 1", "--tries", "3", "--json")
+    made = shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", *options)
+    name = made.json["name"]
+    assert name == f"{topic}-127.0.0.1-9-in"
+    assert "total > 5" in shell("subscription", "list").out
+    shown = shell("subscription", "show", name, "--json").json
+    assert (shown["delivery"]["tries"], shown["lane"]["state"]) == (3, "active")
+    assert shell("unsubscribe", name).code == 0
+    assert shell("subscription", "show", name).code == 1
+
+
+def test_a_subscription_is_pushed_or_pulled(shell: Shell, topic: str) -> None:
+    assert shell("subscribe", topic).code == 1
+    assert shell("subscribe", topic, "--pull", "--to", "http://127.0.0.1:9").code == 1
+    assert shell("subscribe", topic, "--pull", "--name", f"{topic}-pull").code == 0
+
+
+def test_a_bad_filter_is_refused_with_its_place(shell: Shell, topic: str) -> None:
+    refused = shell("subscribe", topic, "--to", "http://127.0.0.1:9", "--where", "total >> 5")
+    assert refused.code == 1
+    assert "column" in refused.err
+
+
+def test_commands_to_a_lane_are_taken_also_while_delivery_is_away(shell: Shell, topic: str) -> None:
+    shell("subscribe", topic, "--pull", "--name", f"{topic}-s")
+    assert shell("subscription", "suspend", f"{topic}-s", "--json").json == {"applied": False}
+    assert "no dead letters" in shell("subscription", "dead-letters", f"{topic}-s").out
+    assert "nothing was delivered" in shell("subscription", "deliveries", f"{topic}-s").out
+
+
+def test_a_filter_can_be_tried(shell: Shell) -> None:
+    assert shell("filter", "test", '{"total": 6}', "--where", "total > 5").code == 0
+    assert shell("filter", "test", '{"total": 4}', "--where", "total > 5").code == 1
+    assert shell("filter", "test", "-", "--where", "total > 5", "--json", stdin='{"total": 6}').json["matches"] is True
+    assert shell("filter", "test", "1").code == 1
+
+
+def test_apply_shows_a_difference_then_makes_it(shell: Shell, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text(f"topics:\n  {topic}: {{description: new words, retention: 1h}}\n  {topic}-b:\n")
+    shown = shell("apply", str(file), "--dry-run").out
+    assert f'~ topic {topic}\n    - description: ""\n    + description: "new words"\n+ topic {topic}-b\n' in shown
+    assert shown.endswith("2 would change, 0 as they should be\n")
+    assert shell("topic", "show", f"{topic}-b").code == 1
+    assert shell("apply", str(file)).out.endswith("2 changed, 0 as they should be\n")
+    assert shell("apply", str(file), "--json").json["unchanged"] == 2
+
+
+@pytest.mark.parametrize(("name", "text"), [("x.yaml", "a: [1"), ("x.json", "{"), ("x.yaml", "- 1"), ("x.yaml", "topicz: {}")])
+def test_a_document_that_cannot_be_applied_is_a_sentence(shell: Shell, tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    ran = shell("apply", str(file))
+    assert (ran.code, ran.out) == (1, "")
+
+
+def test_approvals_are_decided(shell: Shell, topic: str) -> None:
+    HubClient(shell.url).put(f"/api/exposures/{topic}", {"approval": "manual"})
+    waiting = shell("subscribe", topic, "--pull", "--name", f"{topic}-a")
+    assert f"waiting for approval of {topic}" in waiting.out
+    assert shell("approve", f"{topic}-a", topic, "--json").json["state"] == "granted"
+    assert shell("reject", f"{topic}-a", topic, "--reason", "no").code == 0
+    assert "rejected" in shell("approvals").out
+    assert shell("approve", "nobody", topic).code == 1
+
+
+def test_changes_say_who_and_what(shell: Shell, topic: str) -> None:
+    assert topic in shell("changes", "--limit", "1000").out
+    assert shell("changes", "--json").json["changes"][0]["revision"] == 1
+
+
+def test_status_is_zero_only_when_every_part_is_ready(shell: Shell) -> None:
+    ran = shell("status")
+    assert ran.code == 1
+    assert "pipeline" in ran.out and "not ready" in ran.out and "routing" in ran.out
+    assert shell("status", "--json").json["ready"] is False
+
+
+def test_no_hub_is_exit_code_3_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ran = Shell(f"http://127.0.0.1:{port}")("status")
+    assert ran.code == 3
+    assert "tidings serve" in ran.err
+
+
+def test_wrong_use_is_exit_code_2(shell: Shell) -> None:
+    assert shell("topic", "create").code == 2
+    assert shell("nonsense").code == 2
+    assert shell("--url", "ftp://x", "status").code == 2
+
+
+def test_every_command_has_a_help_that_mentions_json_and_url(shell: Shell) -> None:
+    for words in (["topic", "create"], ["publish"], ["status"], ["subscription", "rewind"], ["apply"], ["doctor"]):
+        text = shell(*words, "--help").out
+        assert "--json" in text and "--url" in text, words
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = ("pyspark", "fastapi", "sqlalchemy", "sqlite3", "pyarrow", "yaml", "rich", "asyncio")
+    script = f"import sys; from tidings.cli.root import app; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"

@@ -1,0 +1,103 @@
+"""`tidings serve`, `listen` and `demo` as processes: refusals at the start, receiving. A whole hub is tried elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tidings.cli.demo.run import prepare
+from tidings.cli.demo.scene import MARKER
+from tidings.cli.receiver import Arrival
+from tidings.errors import DataFolderUnusable
+from tidings.serve import folder
+
+
+def tidings(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tidings.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environ})
+
+
+def refused(ran: subprocess.CompletedProcess[str], words: str) -> bool:
+    """Exit code 2 with one sentence that has these words, and nothing else."""
+    return ran.returncode == 2 and ran.stdout == "" and ran.stderr.count("\n") == 1 and words in ran.stderr
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert refused(tidings("serve", "--data", str(tmp_path / "d"), "--port", port), f"127.0.0.1:{port}")
+
+
+def test_a_second_hub_on_the_same_folder(tmp_path: Path) -> None:
+    folder.prepare(tmp_path)
+    with folder.held(tmp_path):
+        assert refused(tidings("serve", "--data", str(tmp_path), "--port", "0"), f"process {os.getpid()}")
+        assert refused(tidings("api", "--data", str(tmp_path), "--port", "0"), f"process {os.getpid()}")
+
+
+def test_open_access_beyond_loopback(tmp_path: Path) -> None:
+    assert refused(tidings("serve", "--data", str(tmp_path), "--host", "0.0.0.0"), "open access")
+
+
+def test_an_unknown_setting(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("[server]\nprot = 1\n")
+    assert refused(tidings("serve", "--config", str(tmp_path / "c.toml")), "server.port")
+    assert refused(tidings("serve", TIDINGS_SERVER_PROT="1"), "server.port")
+
+
+def test_a_settings_file_that_is_missing_or_broken(tmp_path: Path) -> None:
+    assert refused(tidings("serve", "--config", str(tmp_path / "none.toml")), "none.toml")
+    (tmp_path / "c.toml").write_text("[server\n")
+    assert refused(tidings("serve", TIDINGS_CONFIG=str(tmp_path / "c.toml")), "no TOML")
+
+
+def test_data_of_a_newer_version(tmp_path: Path) -> None:
+    (tmp_path / folder.VERSION_FILE).write_text('{"format": 99}')
+    assert refused(tidings("serve", "--data", str(tmp_path)), "newer")
+
+
+def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "letters").write_text("")
+    assert refused(tidings("serve", "--data", str(tmp_path)), "letters")
+
+
+@pytest.mark.skipif(Path("/usr/lib/jvm").exists(), reason="a Java would be found in the usual folder")
+def test_no_java(tmp_path: Path) -> None:
+    assert refused(tidings("serve", "--data", str(tmp_path), JAVA_HOME="", PATH=""), "default-jre-headless")
+
+
+def test_listen_prints_what_arrives() -> None:
+    command = [sys.executable, "-m", "tidings.cli", "listen", "--port", "0", "--count", "2", "--json"]
+    listener = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert listener.stderr is not None
+    url = listener.stderr.readline().split()[2].rstrip(",")
+    structured = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "data": {"n": 1}}
+    binary = {"ce-id": "2", "ce-type": "t", "Content-Type": "application/json"}
+    for body, headers in ((json.dumps(structured).encode(), {}), (b'{"n": 2}', binary)):
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/in", body, headers)) as answer:
+            assert answer.status == 204
+    out, _ = listener.communicate(timeout=30)
+    events = [json.loads(line)["event"] for line in out.splitlines()]
+    assert [(event["id"], event["data"]) for event in events] == [("1", {"n": 1}), ("2", {"n": 2})]
+    assert listener.returncode == 0
+
+
+def test_an_arrival_that_is_no_event_is_shown_as_it_is() -> None:
+    assert Arrival("POST", "/", {}, b"hello").event() == {"data": "hello"}
+    assert Arrival("POST", "/", {}, b"").event() == {"data": None}
+
+
+def test_the_demo_uses_only_folders_it_made(tmp_path: Path) -> None:
+    prepare(tmp_path / "new")
+    prepare(tmp_path / "new")
+    assert (tmp_path / "new" / MARKER).exists()
+    folder.prepare(tmp_path / "mine")
+    with pytest.raises(DataFolderUnusable, match="did not make"):
+        prepare(tmp_path / "mine")
