@@ -11,8 +11,8 @@ from tidings.filters.algebra import Compare, Order, Text, TextOp, all_of, any_of
 from tidings.filters.paths import AttributePath, DataPath
 
 PAYLOAD = b"""{"text":"EU-west","one":1,"fine":1.0,"big":9007199254740993,"tenth":0.1,"yes":true,"no":false,"nothing":null,
-  "empty":"","list":[],"items":[{"sku":"a"},{"sku":"b"}],"object":{},"deep":{"er":{"x":5}},"odd name":7,
-  "huge":1e400,"digits":%s}""" % (b"9" * 5000)
+  "empty":"","lines":"a\\nb","starred":"*x","list":[],"items":[{"sku":"a"},{"sku":"b"}],"object":{},"deep":{"er":{"x":5}},
+  "odd name":7,"huge":1e400,"digits":%s}""" % (b"9" * 5000)
 
 HOLDS = [
     # equality: same kind, same value
@@ -78,6 +78,18 @@ HOLDS = [
     'text like "EU-*"',
     'text like "??-west"',
     'not text like "EU"',
+    'not text like "?U"',
+    'not text like "*-?es"',
+    'not text like "EU-west?"',
+    'text like "*U?w*t"',
+    'lines like "a?b"',
+    'lines like "a*b"',
+    r'starred like "\**"',
+    r'not text like "\**"',
+    'not text starts with "west"',
+    'not text ends with "EU"',
+    'not text contains "north"',
+    'not text matches "^west"',
     'text matches "^E.-"',
     'text matches "west"',
     'empty like ""',

@@ -12,6 +12,7 @@ from tidings.filters.routing.codes import Ints
 from tidings.filters.routing.layout import Entry, Layout, Of, Source
 
 _DENSE = 1 << 20
+_MARKS = 1 << 20
 _CHUNK = 1_000_000
 
 
@@ -65,7 +66,12 @@ class Signatures:
         }
         self._keys = np.fromiter(cells, np.int64, len(cells))
         self._table: Ints | None = None
-        if self._size <= _DENSE:
+        self._marks = np.zeros(0, bool)
+        if self._size > _DENSE:
+            # Most cells have no entry: a mark under a shortened key spares them the search.
+            self._marks = np.zeros(_MARKS, bool)
+            self._marks[_folded(self._keys)] = True
+        else:
             self._table = np.zeros(max(1, self._size), np.int32)
             self._table[self._keys] = np.arange(1, len(cells) + 1)
 
@@ -94,8 +100,15 @@ class Signatures:
     def _row_of(self, cells: NDArray[np.int64]) -> Ints:
         if self._table is not None:
             return self._table[cells]
-        at = np.minimum(np.searchsorted(self._keys, cells), len(self._keys) - 1)
-        return np.where(self._keys[at] == cells, at + 1, 0).astype(np.int32)
+        rows = np.zeros(len(cells), np.int32)
+        likely = np.flatnonzero(self._marks[_folded(cells)])
+        at = np.minimum(np.searchsorted(self._keys, cells[likely]), len(self._keys) - 1)
+        rows[likely] = np.where(self._keys[at] == cells[likely], at + 1, 0)
+        return rows
+
+
+def _folded(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (keys ^ (keys >> 20)) & (_MARKS - 1)
 
 
 def _grouped(entries: list[Entry]) -> dict[tuple[Source, ...], list[int]]:
