@@ -29,8 +29,8 @@ logger = logging.getLogger("tidings.delivery")
 
 POLL = 1.0
 FILES_POLL = 0.1
-BREATH = 0.02
-"""Pause between two looks: under load every commit of the log rings."""
+BREATH = 0.01
+"""Pause after a look, since under load every commit rings; rings meanwhile are kept, and the first one is heard at once."""
 
 PATIENCE = 5.0
 TRIM_INTERVAL = 60.0
@@ -109,8 +109,8 @@ class Worker:
             while True:
                 with _tolerating_unavailable():
                     self._look()
-                await listener.wait_async(POLL)
                 await asyncio.sleep(BREATH)
+                await listener.wait_async(POLL)
 
     def _look(self) -> None:
         if self._parts.registry.refresh():
@@ -124,8 +124,8 @@ class Worker:
             while True:
                 with _tolerating_unavailable():
                     await self._commands.follow(self._parts.registry)
-                await listener.wait_async(POLL)
                 await asyncio.sleep(BREATH)
+                await listener.wait_async(POLL)
 
     async def _show(self) -> None:
         while True:

@@ -1,0 +1,114 @@
+"""Saving in groups: what cannot be saved is kept and saved later, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from tests.delivery.worlds import until
+from tidings.clock import Instant, SystemClock
+from tidings.delivery.push.lane import LaneState, decode
+from tidings.delivery.push.ledger import Ledger, Saver
+from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, Tally
+from tidings.errors import LogUnavailable
+from tidings.log.position import LaneNumber, Offset, Partition
+
+KEY = LaneKey(LaneNumber(1), Partition(0))
+
+
+class FullDisk:
+    """A store in memory whose disk is full for the first saves."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.saved: list[Flush] = []
+
+    def save(self, flush: Flush) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise LogUnavailable("the disk is full")
+        self.saved.append(flush)
+
+    def load(self) -> Loaded:
+        return Loaded({}, {})
+
+    def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
+        return {}
+
+    def result(self, command_id: str) -> str | None:
+        return None
+
+    def trim(self, before: Instant) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def a_lane() -> PushLane:
+    return PushLane(KEY, "billing", LaneState(), Tally())
+
+
+def an_attempt(offset: int) -> Attempted:
+    return Attempted(KEY, Offset(offset), "retrying", 1, Instant(1), 500, 1.0, "status-500")
+
+
+def test_a_failed_save_is_tried_again_before_anything_later_is_saved() -> None:
+    async def scenario() -> None:
+        ledger, store, lane = Ledger(), FullDisk(failures=1), a_lane()
+        saver = Saver(ledger, store, SystemClock(), 0.01)
+        told: list[str] = []
+        saver.on_trouble = told.append
+        ledger.attempted(lane, an_attempt(1))
+        saving = asyncio.create_task(saver.save())
+        await asyncio.sleep(0)
+        ledger.attempted(lane, an_attempt(2))
+        await saving
+        assert [[attempt.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
+        assert told == ["the disk is full", ""]
+        await saver.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_flush_that_was_interrupted_is_not_forgotten() -> None:
+    async def scenario() -> None:
+        ledger, store, lane = Ledger(), FullDisk(failures=1), a_lane()
+        saver = Saver(ledger, store, SystemClock(), 0.01)
+        ledger.attempted(lane, an_attempt(1))
+        saving = asyncio.create_task(saver.save())
+        await until(lambda: store.failures == 0)
+        saving.cancel()
+        await asyncio.gather(saving, return_exceptions=True)
+        await saver.close()
+        assert [attempt.offset for flush in store.saved for attempt in flush.attempts] == [1]
+
+    asyncio.run(scenario())
+
+
+def test_nothing_new_is_nothing_saved() -> None:
+    async def scenario() -> None:
+        store = FullDisk(failures=0)
+        saver = Saver(Ledger(), store, SystemClock(), 0.01)
+        await saver.save()
+        await saver.close()
+        assert store.saved == []
+
+    asyncio.run(scenario())
+
+
+def test_what_is_on_its_way_is_saved_as_open() -> None:
+    async def scenario() -> None:
+        ledger, lane = Ledger(), a_lane()
+        lane.state.take(Offset(5), Instant(1)).sending = True
+        done = lane.state.take(Offset(6), Instant(1))
+        lane.state.close(done)
+        ledger.touch(lane)
+        flush = ledger.collect(Instant(2))
+        assert flush is not None
+        (saved,) = flush.lanes
+        assert (saved.low_water, saved.open_items, list(decode(saved.body).open)) == (4, 1, [5])
+        assert ledger.open_items == 1
+
+    asyncio.run(scenario())
