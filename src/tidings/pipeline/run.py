@@ -89,8 +89,8 @@ def _keep_running(
     pause = 1.0
     while not stop.is_set():
         began = time.monotonic()
+        board.not_ready("the first batch is on its way")
         query = start_query(settings, spark, sink, parts, settings.data / "spark" / f"checkpoint-{time.time_ns()}")
-        board.ready()
         failure = _watch(settings, query, parts, stop, board)
         if failure is None:
             return

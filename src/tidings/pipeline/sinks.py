@@ -51,6 +51,7 @@ class LaneSink:
             # Whatever the batch held ends at or below the newest entry now.
             self._recover(frame.sparkSession, int(reader.ends().get(EMBEDDED, START)))
         self._board.observe("tidings_batch_seconds", time.monotonic() - began)
+        self._board.ready()
 
     def _route_twice(self, frame: DataFrame) -> bool:
         for again in (True, False):

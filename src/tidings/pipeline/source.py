@@ -94,8 +94,9 @@ class FollowingReader(DataSourceStreamReader):
         give_up = time.monotonic() + self._warm
         while True:
             end = log.cut(embedded(start["offset"]), self._limit).end
-            if end > start["offset"]:
-                return {"offset": end, "tick": start["tick"]}
+            if end > start["offset"] or not start["tick"]:
+                # The first batch comes at once, also an empty one: it starts the workers before anybody waits for them.
+                return {"offset": end, "tick": start["tick"] or 1}
             left = give_up - time.monotonic()
             if left <= 0:
                 return {"offset": start["offset"], "tick": start["tick"] + 1}

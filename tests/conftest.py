@@ -1,0 +1,38 @@
+"""What the whole suite shares: one Spark session and one running hub, each started only when a test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.hub import Hub
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The routing session, with the log registered as a source."""
+    from tidings import config
+    from tidings.pipeline import session
+    from tidings.pipeline.source import LogSource
+
+    started = session.start(config.load(environ={}).pipeline, tmp_path_factory.mktemp("spark"))
+    started.dataSource.register(LogSource)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """A hub that is ready. Tests use topics and subscriptions of their own, so that they can share it."""
+    from tests.hub import Hub
+
+    running = Hub(tmp_path_factory.mktemp("hub") / "data", '[push]\nretry_first = "50ms"\nretry_max = "200ms"\n')
+    try:
+        yield running.start().wait_ready()
+    finally:
+        running.stop()

@@ -1,0 +1,202 @@
+"""The query as it runs in the hub: real Spark, real files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.pipeline.world import World
+from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, route_entries
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    built = World(tmp_path)
+    yield built
+    built.close()
+
+
+def test_each_lane_gets_what_its_filter_lets_through(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.topic("returns")
+    world.subscribe("all", None)
+    world.subscribe("big", "total >= 100")
+    world.subscribe("both", None, "orders", "returns")
+    offsets = world.publish({"total": 5}, {"total": 100}, {"total": "many"}, {"total": 250})
+    returned = world.publish({"total": 1000}, topic=2)
+
+    world.start(spark)
+    world.wait_routed(returned[-1])
+
+    assert world.lane(1) == offsets
+    assert world.lane(2) == [offsets[1], offsets[3]]
+    assert world.lane(3) == [*offsets, *returned]
+
+
+def test_a_backlog_is_routed_by_the_versions_in_force_when_each_event_was_published(world: World, spark: SparkSession) -> None:
+    world.topic()
+    before = world.publish({"n": 1})
+    world.subscribe("picky", "n = 1")
+    first = world.publish({"n": 1}, {"n": 2})
+    world.subscribe("picky", "n = 2")
+    second = world.publish({"n": 1}, {"n": 2})
+    world.unsubscribe("picky")
+    after = world.publish({"n": 1}, {"n": 2})
+
+    world.start(spark)
+    world.wait_routed(after[-1])
+
+    assert world.lane(1) == [first[0], second[1]]
+    assert before[0] not in world.lane(1)
+
+
+def test_a_changed_filter_holds_from_its_position_while_the_query_runs_on(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("picky", "n = 1")
+    world.start(spark)
+    first = world.publish({"n": 1}, {"n": 2})
+    world.wait_routed(first[-1])
+
+    world.subscribe("picky", "n = 2")
+    world.subscribe("late", None)
+    second = world.publish({"n": 1}, {"n": 2})
+    world.wait_routed(second[-1])
+
+    assert world.lane(1) == [first[0], second[1]]
+    assert world.lane(2) == second
+
+
+def test_a_query_that_starts_again_without_its_checkpoint_repeats_and_misses_nothing(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    offsets = world.publish({"n": 1}, {"n": 2})
+    world.start(spark)
+    world.wait_routed(offsets[-1])
+    world.stop()
+    offsets += world.publish({"n": 3}, {"n": 4})
+
+    world.start(spark)
+    world.wait_routed(offsets[-1])
+
+    assert world.lane(1) == offsets
+
+
+def test_a_task_that_spends_its_budget_goes_on_where_it_stopped(world: World, spark: SparkSession) -> None:
+    world.topic()
+    for n in range(5):
+        world.subscribe(f"all{n}", None)
+    offsets = [offset for n in range(0, 25_000, 1000) for offset in world.publish(*({"n": n + k} for k in range(1000)))]
+
+    world.start(spark, budget=40_000)
+    world.wait_routed(offsets[-1], within=120)
+
+    assert all(world.lane(lane) == offsets for lane in range(1, 6))
+
+
+def test_an_event_that_kills_its_worker_is_set_aside_with_its_reason_and_the_rest_goes_on(
+    world: World, spark: SparkSession
+) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    offsets = world.publish(*({"n": n} for n in range(7)))
+    poison = offsets[3]
+
+    world.start(spark, partial(stage_that_dies_of, poison))
+    world.wait_routed(offsets[-1], within=120)
+    more = world.publish({"n": 8})
+    world.wait_routed(more[-1], within=120)
+
+    assert world.lane(1) == [offset for offset in offsets if offset != poison] + more
+    assert [(aside.position.offset, aside.lane) for aside in world.asides()] == [(poison, None)]
+    assert world.asides()[0].reason
+
+
+def test_a_failure_that_hits_every_event_stops_the_query_and_sets_nothing_aside(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    offsets = world.publish({"n": 1}, {"n": 2}, {"n": 3})
+    world.start(spark, stage_that_always_fails)
+
+    assert world.failure(within=120)
+    assert world.asides() == []
+    assert world.routed() < offsets[0]
+
+
+def test_a_stored_filter_that_no_longer_parses_sets_only_its_own_events_aside(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("good", None)
+    world.subscribe("bad", "n = 1")
+    _spoil_filter_of(world, "bad")
+    offsets = world.publish({"n": 1}, {"n": 2})
+
+    world.start(spark)
+    world.wait_routed(offsets[-1])
+
+    assert world.lane(1) == offsets
+    assert [(aside.position.offset, aside.lane) for aside in world.asides()] == [(offset, 2) for offset in offsets]
+    assert "filter" in world.asides()[0].reason
+
+
+def test_silence_is_bridged_by_markers_that_nobody_sees(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    world.start(spark)
+    first = world.publish({"n": 1})
+    world.wait_routed(first[-1])
+    batches = _batches(world)
+
+    from tests.pipeline.world import wait_until
+
+    wait_until(lambda: _batches(world) > batches, 30)
+
+    assert world.lane(1) == first
+    assert world.routed() == first[-1]
+
+
+def stage_that_dies_of(poison: int, frame: DataFrame, plan: RoutePlan) -> DataFrame:
+    return frame.mapInArrow(partial(_die_of, poison, plan), ROUTED_SCHEMA)
+
+
+def _die_of(poison: int, plan: RoutePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def checked() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = zip(batch.column("offset").to_pylist(), batch.column("topic").to_pylist(), strict=True)
+            if any(offset == poison and topic != -1 for offset, topic in rows):
+                os._exit(1)
+            yield batch
+
+    yield from route_entries(plan, checked())
+
+
+def stage_that_always_fails(frame: DataFrame, plan: RoutePlan) -> DataFrame:
+    return frame.mapInArrow(_fail, ROUTED_SCHEMA)
+
+
+def _fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows > 1 or batch.column("topic")[0].as_py() != -1:
+            raise ValueError("nothing works today")
+        yield pa.record_batch(
+            [[2], [None], batch.column("at"), batch.column("offset"), [None], [None]], names=ROUTED_SCHEMA.names
+        )
+
+
+def _batches(world: World) -> int:
+    return sum(sum(series.buckets or []) for series in world.board.face().series if series.name == "tidings_batch_seconds")
+
+
+def _spoil_filter_of(world: World, name: str) -> None:
+    """As if an older version had stored a filter that this one cannot read."""
+    import sqlite3
+
+    with sqlite3.connect(world.data / "registry.db") as file:
+        changed = file.execute("UPDATE versions SET document = replace(document, 'n = 1', 'n === 1') WHERE name = ?", (name,))
+        assert changed.rowcount == 1
