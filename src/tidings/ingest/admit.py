@@ -11,11 +11,10 @@ from tidings.access.principals import Principal, Right
 from tidings.clock import Instant
 from tidings.config import IngestSettings, TopicSettings
 from tidings.errors import EventFault, Forbidden, InvalidEvent, NotFound
-from tidings.events import plain
 from tidings.events.headers import RawHeaders
-from tidings.events.http import decode, is_cloudevent
 from tidings.events.limits import Limits
 from tidings.events.model import Event, key_hash, partition_key
+from tidings.events.plain import Unnamed, published
 from tidings.events.schema import Schema
 from tidings.events.stored import head_of
 from tidings.ids import NewId
@@ -28,10 +27,15 @@ from tidings.registry.rules import may_publish, parse_name
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What one topic asks of its publishers. `window`: how far back duplicates are looked for, None for not at all."""
+    """What one topic asks of its publishers. `window`: how far back duplicates are looked for, None for not at all.
+
+    `source` is given to plain events, which name none themselves; `largest_body` bounds a request, single event or batch.
+    """
 
     name: Name
     label: str
+    source: str
+    largest_body: int
     number: TopicNumber
     limits: Limits
     key_attribute: str
@@ -60,7 +64,6 @@ class Admissions:
         self._limits = Limits(batch_events=ingest.batch_events, batch_bytes=ingest.batch_bytes).keeping(
             ingest.transport_headers
         )
-        self._batch_bytes = ingest.batch_bytes
         self._snapshot: Snapshot | None = None
         self._made: dict[str, Admission] = {}
 
@@ -73,10 +76,6 @@ class Admissions:
         if found is None:
             found = self._made[name] = self._make(snapshot, parse_name(name))
         return found
-
-    def largest_body(self, admission: Admission) -> int:
-        """Bytes of a request body at the most."""
-        return max(self._batch_bytes, admission.limits.max_event_bytes)
 
     def _make(self, snapshot: Snapshot, name: Name) -> Admission:
         topic = snapshot.topics.get(name)
@@ -91,6 +90,8 @@ def admission_of(topic: Topic, exposure: Exposure | None, defaults: TopicSetting
     return Admission(
         name=topic.name,
         label=str(topic.name),
+        source=f"/api/topics/{topic.name}",
+        largest_body=max(largest, limits.batch_bytes),
         number=topic.number,
         limits=msgspec.structs.replace(limits, max_event_bytes=largest),
         key_attribute=topic.key_attribute,
@@ -109,10 +110,8 @@ def check_publisher(admission: Admission, by: Principal) -> None:
 
 def events_of(admission: Admission, arrival: Arrival) -> list[Event]:
     """The events of a request: CloudEvents in any form, plain JSON, or lines of JSON. Raises Malformed and TooLarge."""
-    if is_cloudevent(arrival.headers):
-        return decode(arrival.headers, arrival.body, admission.limits)
-    unnamed = plain.Unnamed(f"/api/topics/{admission.label}", admission.label, arrival.at, arrival.new_id)
-    return plain.plain(arrival.headers, arrival.body, admission.limits, unnamed)
+    unnamed = Unnamed(admission.source, admission.label, arrival.at, arrival.new_id)
+    return published(arrival.headers, arrival.body, admission.limits, unnamed)
 
 
 def drafts_of(admission: Admission, events: Sequence[Event], at: Instant) -> list[Draft]:

@@ -87,7 +87,7 @@ class Publishing:
         by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
         admission = parts.admissions.of(topic)
         check_publisher(admission, by)
-        body = await read_body(headers, receive, parts.admissions.largest_body(admission))
+        body = await read_body(headers, receive, admission.largest_body)
         arrival = Arrival(by, parts.clock.now(), headers, body, parts.new_id)
         events = events_of(admission, arrival)
         drafts = drafts_of(admission, events, arrival.at)
