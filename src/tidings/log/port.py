@@ -66,8 +66,8 @@ class LogWriter(Protocol):
         """Append all or none; durable (fsynced) when it returns, and visible to every reader.
 
         Called concurrently: callers that wait at the same time share a commit. Calling twice appends twice.
-        Positions rise in the order of `drafts`. Raises LogUnavailable (disk full, read-only, closed: nothing of it is kept) and
-        Overloaded (more is waiting than may be held in memory).
+        Positions of one partition rise in the order of `drafts`. Raises LogUnavailable (disk full, read-only, closed: nothing
+        of it is kept) and Overloaded (more is waiting than may be held in memory).
         """
 
     async def fence(self, settle: Callable[[Marks], T]) -> T:

@@ -65,6 +65,12 @@ def test_an_older_file_is_lifted_step_by_step(tmp_path: Path) -> None:
         assert box.execute("SELECT color FROM box").fetchone() == ("red",)
 
 
+def test_a_file_too_old_to_be_upgraded_is_refused(tmp_path: Path) -> None:
+    open_writer(tmp_path / "box.db", KIND, 1 << 20).close()
+    with pytest.raises(DataVersionUnsupported, match="too old"):
+        open_writer(tmp_path / "box.db", replace(KIND, version=3, upgrades={2: ()}), 1 << 20)
+
+
 def test_an_upgrade_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     open_writer(tmp_path / "box.db", KIND, 1 << 20).close()
     broken = replace(KIND, version=2, upgrades={1: ("ALTER TABLE box ADD COLUMN color", "no SQL")})

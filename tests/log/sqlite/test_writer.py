@@ -30,7 +30,7 @@ from tidings.log.wake import Listener
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer rests after a twentieth of a second instead of one."""
+    """The writer rests after a twentieth of a second."""
     monkeypatch.setattr(writer_module, "_IDLE_SECONDS", 0.05)
 
 
@@ -195,6 +195,26 @@ def test_a_writer_whose_connection_broke_opens_the_file_again(tmp_path: Path) ->
             with pytest.raises(LogUnavailable):
                 await writer.append([a_draft()])
             assert (await writer.append([a_draft()]))[0].offset == 2
+
+    asyncio.run(steps())
+
+
+def test_nobody_waits_for_ever_on_a_writer_that_broke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def steps() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            gate = threading.Event()
+            held = asyncio.ensure_future(writer.fence(lambda marks: gate.wait(20)))
+            waiting = [asyncio.ensure_future(writer.append([a_draft()])) for _ in range(3)]
+            waiting.append(asyncio.ensure_future(writer.fence(dict)))
+            await asyncio.sleep(0)
+            monkeypatch.setattr(writer, "_next", None)
+            gate.set()
+            answers = await asyncio.gather(*waiting, return_exceptions=True)
+            assert await held
+            assert all(isinstance(answer, LogUnavailable) for answer in answers)
+            with pytest.raises(LogUnavailable):
+                await writer.append([a_draft()])
+        await open_writer(tmp_path).close()
 
     asyncio.run(steps())
 

@@ -59,7 +59,11 @@ class DiskGuard:
 
 
 class Committer:
-    """The only writer of log.db. Used by one thread at a time. After any failed commit nothing of it is kept."""
+    """The only writer of log.db. Used by one thread at a time. After any failed commit nothing of it is kept.
+
+    One exception is in no program's hands: when syncing fails and the machine stops right then, the group may be found in the
+    file later. Nobody was told that it is there, and its offsets are not given again.
+    """
 
     def __init__(self, folder: Path, settings: LogSettings, guard: DiskGuard) -> None:
         self.path = log_file(folder)

@@ -166,6 +166,8 @@ def _make_or_check(connection: sqlite3.Connection, path: Path, kind: FileKind) -
         return
     _check(found, path, kind)
     for version in range(found.version, kind.version):
+        if version not in kind.upgrades:
+            raise DataVersionUnsupported(f"{kind.name} is too old to be upgraded", at=str(path), found=version)
         _change(connection, kind, version + 1, kind.upgrades[version])
 
 

@@ -10,6 +10,7 @@ from tidings.log.sqlite.files import PAGE_BYTES
 _COPY_BYTES = 4 << 20
 _COMMIT_PAGES = 3
 _PATIENCE_MS = 200
+_IDLE_PATIENCE_MS = 10
 
 
 class Wal:
@@ -32,23 +33,28 @@ class Wal:
         if self._written >= self._step:
             self._written = 0
             with tolerating(sqlite3.Error, doing="copying the write-ahead file back"):
-                _, frames, _ = self._checkpoint("PASSIVE")
+                _, frames = self._checkpoint("PASSIVE", 0)
                 if frames * PAGE_BYTES >= self._limit - 2 * self._step:
-                    self._cut()
+                    self._cut(_PATIENCE_MS)
 
     def rest(self) -> None:
-        """Nothing happens now: copy everything back and cut the file to nothing. Stays dirty when a reader is in the way."""
-        with tolerating(sqlite3.Error, doing="cutting the write-ahead file"):
-            self._cut()
+        """Nothing happens now: copy everything back and cut the file to nothing. Stays dirty when a reader is in the way.
 
-    def _cut(self) -> None:
-        busy, _, _ = self._checkpoint("TRUNCATE")
+        Hardly waits for that reader, for an append may come any moment.
+        """
+        with tolerating(sqlite3.Error, doing="cutting the write-ahead file"):
+            self._cut(_IDLE_PATIENCE_MS)
+
+    def _cut(self, patience_ms: int) -> None:
+        busy, _ = self._checkpoint("TRUNCATE", patience_ms)
         self.dirty = bool(busy)
 
-    def _checkpoint(self, mode: str) -> tuple[int, int, int]:
-        self._connection.execute(f"PRAGMA busy_timeout={_PATIENCE_MS}").fetchall()
+    def _checkpoint(self, mode: str, patience_ms: int) -> tuple[int, int]:
+        """Whether a reader was in the way, and how many frames the file has."""
+        (usual,) = self._connection.execute("PRAGMA busy_timeout").fetchone()
+        self._connection.execute(f"PRAGMA busy_timeout={patience_ms}").fetchall()
         try:
-            busy, frames, copied = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            busy, frames, _ = self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
         finally:
-            self._connection.execute("PRAGMA busy_timeout=5000").fetchall()
-        return busy, frames, copied
+            self._connection.execute(f"PRAGMA busy_timeout={usual}").fetchall()
+        return busy, frames

@@ -30,7 +30,7 @@ from tidings.log.wake import Bell
 
 T = TypeVar("T")
 
-_IDLE_SECONDS = 1.0
+_IDLE_SECONDS = 5.0
 
 _lines = logging.getLogger("tidings.log")
 
@@ -82,7 +82,7 @@ class SqliteLogWriter:
         self._held = 0
         self._closing = False
         self.commits = 0
-        self._thread = threading.Thread(target=self._work, name="tidings-log-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="tidings-log-writer", daemon=True)
         self._thread.start()
 
     async def append(self, drafts: Sequence[Draft]) -> Sequence[Position]:
@@ -143,6 +143,18 @@ class SqliteLogWriter:
 
     # From here on everything runs on the writer's thread.
 
+    def _run(self) -> None:
+        """Work until told to stop. Should the work itself break, nobody waits for ever."""
+        try:
+            self._work()
+        except Exception:
+            _lines.exception("the writer of the log has stopped")
+        finally:
+            self._closing = True
+            self._refuse_the_rest()
+            self._committer.close()
+            self._bell.close()
+
     def _work(self) -> None:
         item: _Item | None = None
         while not isinstance(item, _Stop):
@@ -152,11 +164,16 @@ class SqliteLogWriter:
                 self._write(group)
             if isinstance(item, _Job):
                 self._do(item)
-        self._committer.close()
-        self._bell.close()
+
+    def _refuse_the_rest(self) -> None:
+        closed = LogUnavailable("the log is closed", at=str(self._committer.path))
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            if not isinstance(item, _Stop):
+                _call(item.loop, partial(_fail, item.future, _own(closed)))
 
     def _next(self) -> _Item | None:
-        """The next item; None after a second in which nothing came, with the write-ahead file cut."""
+        """The next item; None after a while in which nothing came, with the write-ahead file cut."""
         try:
             return self._queue.get(timeout=_IDLE_SECONDS if self._committer.unsettled else None)
         except queue.Empty:
