@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backup.folders import a_database, a_folder, append, count
 from tidings.backup import archive
 from tidings.backup.sqlite import LEAP, Pinned, pin_all
 from tidings.clock import Instant
@@ -24,31 +25,6 @@ NOW = Instant(1_700_000_000_000_000)
 
 def ignore(done: int) -> None:
     """No progress is shown."""
-
-
-def a_database(path: Path, rows: int = 100) -> Path:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("CREATE TABLE entries (n INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB)")
-        append(connection, rows)
-    return path
-
-
-def append(connection: sqlite3.Connection, rows: int) -> None:
-    connection.executemany("INSERT INTO entries (body) VALUES (?)", [(b"x" * 1000,)] * rows)
-
-
-def count(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute("SELECT count(*) FROM entries").fetchone()[0])
-
-
-def a_folder(path: Path) -> Path:
-    data_folder.prepare(path)
-    for name in ("log.db", "registry.db", "lanes.db", "delivery-0.db"):
-        a_database(path / name)
-    (path / "hub.key").write_bytes(b"secret")
-    return path
 
 
 def a_backup(tmp_path: Path, name: str = "hub.tar.gz") -> Path:
