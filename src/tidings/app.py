@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from tidings.access.rules import check_access
+from tidings.access.rules import OPEN, check_access
 from tidings.access.tokens import Gate
 from tidings.clock import SystemClock
 from tidings.config import ServerSettings, Settings
@@ -104,7 +104,9 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         delivery=delivery,
         registry=registry,
         current=current,
-        publishing=Publishing(IngestParts(admissions, gate, log, duplicates, clock, random_id, tally)),
+        publishing=Publishing(
+            IngestParts(admissions, gate, log, duplicates, clock, random_id, tally, settings.access.mode == OPEN)
+        ),
         waiting=waiting,
         board=board,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
+from tidings.access.browsers import refuse_strangers
 from tidings.access.tokens import Gate
 from tidings.clock import Clock
 from tidings.errors import TidingsError, TooLarge, UnsupportedFormat
@@ -42,7 +43,7 @@ class ClientLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IngestParts:
-    """What the hot path works with."""
+    """What the hot path works with. `trusting`: access is open, so pages from elsewhere are kept out."""
 
     admissions: Admissions
     gate: Gate
@@ -51,6 +52,7 @@ class IngestParts:
     clock: Clock
     new_id: NewId
     tally: Tally
+    trusting: bool
 
 
 class Publishing:
@@ -84,6 +86,8 @@ class Publishing:
 
     async def _publish(self, headers: RawHeaders, receive: Receive, topic: str) -> tuple[Admission, int, Sequence[Position]]:
         parts = self.parts
+        if parts.trusting:
+            refuse_strangers(headers)
         by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
         admission = parts.admissions.of(topic)
         check_publisher(admission, by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -67,10 +68,11 @@ class RetentionSweep:
         self._default = default
         self._clock = clock
         self._audit = Audit()
+        self._forgotten: Marks = {}
 
     async def sweep(self, snapshot: Snapshot) -> int:
         """One round; how many entries went."""
-        self._follow_audit()
+        await asyncio.to_thread(self._follow_audit)
         now, routed = self._clock.now(), self._lanes.routed()
         kept: Mapping[TopicNumber, float | None] = {
             **self._audit.topics,
@@ -79,8 +81,9 @@ class RetentionSweep:
         gone = await self._log.trim(retentions(kept.items(), self._default, now), routed)
         longest = max((seconds for seconds in kept.values() if seconds is not None), default=self._default)
         below = governed_from(self._audit.changes, max(longest, self._default), routed, now)
-        if below:
+        if below != self._forgotten:
             await self._log.fence(lambda marks: self._registry.forget(below))
+            self._forgotten = below
         return gone
 
     def _follow_audit(self) -> None:

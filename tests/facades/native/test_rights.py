@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,20 @@ def test_pruning_takes_only_the_callers_own_subscriptions(api: ApiProcess) -> No
 def test_changes_name_who_made_them(api: ApiProcess) -> None:
     changes = asks(api, "boss", "GET", "/api/changes").json["changes"]
     assert {"boss", "billing"} <= {change["by"] for change in changes}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/api/topics/orders/events"), ("POST", "/api/apply"), ("GET", "/api/topics")]
+)
+def test_with_open_access_a_page_from_elsewhere_gets_nothing(tmp_path: Path, method: str, path: str) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        body = {} if method == "POST" else None
+        assert api.call(method, path, body, {"origin": "https://evil.example"}).status == 403
+        assert api.call(method, path, body, {"host": "evil.example"}).status == 403
+        assert api.call(method, path, body, {"origin": "http://localhost:3000"}).status in (200, 202)
+
+
+def test_with_tokens_a_page_from_elsewhere_may_ask(api: ApiProcess) -> None:
+    headers = {"authorization": "Bearer shop", "origin": "https://shop.example", "host": "hub.example"}
+    assert api.call("POST", "/api/topics/orders/events", {}, headers).status == 202

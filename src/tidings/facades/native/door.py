@@ -6,8 +6,9 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse, Response
 
 from tidings import __version__
+from tidings.access.rules import OPEN
 from tidings.facades.native import answers, apply, changes, exposures, filters, lanes, reading, status, subscriptions, topics
-from tidings.facades.native.bodies import Bodies
+from tidings.facades.native.doorstep import Doorstep
 from tidings.facades.native.page import page
 from tidings.facades.parts import Parts
 
@@ -36,7 +37,7 @@ def native_app(parts: Parts) -> FastAPI:
     for resource in (reading, lanes, topics, subscriptions, exposures, filters, apply, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
-    app.add_middleware(Bodies)
+    app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)
     return app
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from fastapi import APIRouter
 from pydantic import Field
 
-from tidings import filters
 from tidings.access.principals import Right
 from tidings.errors import Malformed
 from tidings.events import structured
@@ -17,6 +16,9 @@ from tidings.events.model import Event
 from tidings.facades.native.callers import Caller, PartsOf
 from tidings.facades.native.subscription_body import WHERE, FilterBody
 from tidings.facades.native.wire import Wire
+
+if TYPE_CHECKING:
+    from tidings.filters import Filter
 
 router = APIRouter(tags=["filters"])
 
@@ -43,11 +45,16 @@ class TestView(Wire):
 async def test_filter(body: TestBody, parts: PartsOf, caller: Caller) -> TestView:
     """Try a filter on an event. Nothing is stored."""
     caller.require(Right.SUBSCRIBE)
+    # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
+    from tidings import filters
+
     explanation = filters.explain(_filter(body), _event(body))
     return TestView(**explanation.as_json(), text=str(explanation))
 
 
-def _filter(body: TestBody) -> filters.Filter:
+def _filter(body: TestBody) -> Filter:
+    from tidings import filters
+
     if (body.where is None) == (body.filter is None):
         raise Malformed("a filter is needed", expected="where or filter")
     if body.filter is not None:

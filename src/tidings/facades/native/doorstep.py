@@ -1,9 +1,10 @@
-"""Bodies of management requests: JSON of a bounded size, read before FastAPI sees the request."""
+"""What is looked at before FastAPI sees a management request: where it comes from, and a JSON body of a bounded size."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tidings.access.browsers import refuse_strangers
 from tidings.errors import TidingsError, UnsupportedFormat
 from tidings.events.headers import content_type_of
 from tidings.events.media import JSON, essence_of
@@ -12,29 +13,35 @@ from tidings.problems import problem_of
 
 LARGEST = 4 << 20
 
+_WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")
+
 _FORM = "application/x-www-form-urlencoded"
 """What curl says unless told otherwise; nobody sends forms here."""
 
 
-class Bodies:
-    """Lets a request through once its body is read and says that it is JSON."""
+class Doorstep:
+    """Lets a request through once it is known to come from a proper place and its body, if any, is read and is JSON."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, trusting: bool) -> None:
         self._app = app
+        self._trusting = trusting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "DELETE", "OPTIONS"):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            body = await read_body(scope["headers"], receive, LARGEST)
-            headers = _as_json(scope["headers"])
+            if self._trusting:
+                refuse_strangers(scope["headers"])
+            if scope["method"] not in _WITHOUT_BODY:
+                body = await read_body(scope["headers"], receive, LARGEST)
+                scope, receive = {**scope, "headers": _as_json(scope["headers"])}, _once(body, receive)
         except TidingsError as error:
             await answer_problem(send, problem_of(error, scope["path"]))
         except ClientLeft:
             return
         else:
-            await self._app({**scope, "headers": headers}, _once(body, receive), send)
+            await self._app(scope, receive, send)
 
 
 def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
