@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tidings.config import Settings
 from tidings.errors import Unavailable
 from tidings.log.port import LanesWriter, Limit, LogReader
-from tidings.log.position import EMBEDDED, START, embedded
+from tidings.log.position import EMBEDDED, START, Marks, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.wake import Bell
@@ -120,18 +120,36 @@ def start_query(settings: Settings, spark: SparkSession, sink: LaneSink, parts: 
 
 
 def _watch(settings: Settings, query: StreamingQuery, parts: Parts, stop: threading.Event, board: Board) -> str | None:
-    """Wait until told to stop (None) or until the query ended by itself (why). Flushes the board, trims lanes."""
-    trimmed = time.monotonic()
+    """Wait until told to stop (None) or until the query ended by itself (why). Flushes the board, keeps the lanes tidy."""
+    tidy = Tidying(parts)
     while not stop.wait(_BEAT):
         if not query.isActive:
             return str(query.exception() or "the query ended").splitlines()[0][:300]
         board.flush()
-        if time.monotonic() - trimmed > _TRIM_EVERY:
-            trimmed = time.monotonic()
-            trim_lanes(parts.lanes, parts.log)
+        tidy.step(time.monotonic())
     # The source may be waiting for an event for seconds: a ring lets it look up, so that stopping is quick.
     Bell(settings.data, "log").ring()
     return None
+
+
+class Tidying:
+    """The housekeeping of lanes, a little every second: old blocks go, and the write-ahead file is cut once it is quiet."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._trimmed = 0.0
+        self._routed: Marks = {}
+        self._rested = False
+
+    def step(self, now: float) -> None:
+        if now - self._trimmed > _TRIM_EVERY:
+            self._trimmed = now
+            trim_lanes(self._parts.lanes, self._parts.log)
+        routed = self._parts.lanes.routed()
+        quiet = routed == self._routed
+        if quiet and not self._rested:
+            self._parts.lanes.rest()
+        self._routed, self._rested = routed, quiet
 
 
 def trim_lanes(lanes: LanesWriter, reader: LogReader) -> int:
