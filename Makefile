@@ -27,8 +27,8 @@ run: $(STAMP) java ## Start a hub with a small demo to watch (data in ./tidings-
 	@$(BIN)/tidings demo --data $(DATA)
 
 lint: $(STAMP)
-	@$(BIN)/ruff check src tests
-	@$(BIN)/ruff format --check src tests
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/ruff format --check src tests bench
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
@@ -45,8 +45,8 @@ faults: $(STAMP) java ## Kill a publishing hub fifty times and count what was lo
 	@$(BIN)/python -m tests.faults --kills 50 --events 100000
 
 format: $(STAMP) ## Format and tidy the code
-	@$(BIN)/ruff check --fix src tests
-	@$(BIN)/ruff format src tests
+	@$(BIN)/ruff check --fix src tests bench
+	@$(BIN)/ruff format src tests bench
 
 clean: ## Remove .venv and caches; data stays
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info build dist
