@@ -8,6 +8,8 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -22,7 +24,7 @@ from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
 from tidings.ids import random_id
 from tidings.ingest.admit import Admissions
-from tidings.ingest.asgi import IngestParts, Publishing, Receive, Scope, Send
+from tidings.ingest.asgi import IngestParts, Publishing, Receive, Room, Scope, Send
 from tidings.ingest.claims import ClaimsTable
 from tidings.ingest.duplicates import DuplicateCheck, windows_of
 from tidings.ingest.protocol import WireLimits, limited
@@ -34,7 +36,7 @@ from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
-from tidings.registry.store import open_writer
+from tidings.registry.store import SqlRegistryWriter, open_writer
 
 PUBLISH_FROM, PUBLISH_TO = "/api/topics/", "/events"
 BOARD_INTERVAL = 1.0
@@ -79,7 +81,59 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     """Open every part of the api process and start its tasks; `stack` closes them in order. Raises Misconfigured."""
     check_access(settings.access, settings.server.host)
     settings.data.mkdir(parents=True, exist_ok=True)
-    clock, folder = SystemClock(), settings.data
+    files = _opened(settings.data, settings, stack)
+    current = CurrentRegistry(files.registry)
+    clock, tally = SystemClock(), Tally()
+    duplicates = DuplicateCheck(files.claims, files.log, clock)
+    stack.push_async_callback(duplicates.close)
+    ingest = IngestParts(
+        admissions=Admissions(lambda: current.snapshot, settings.topics, settings.ingest),
+        gate=Gate(settings.access, clock),
+        log=files.log,
+        duplicates=duplicates,
+        clock=clock,
+        new_id=random_id,
+        tally=tally,
+        room=Room(settings.ingest.reading_bytes),
+        trusting=settings.access.mode == OPEN,
+    )
+    waiting = Waiting(Listener(settings.data, "log"))
+    stack.callback(waiting.close)
+    parts = Parts(
+        settings=settings,
+        clock=clock,
+        gate=ingest.gate,
+        log=files.log,
+        reader=files.reader,
+        lanes=files.lanes,
+        delivery=files.delivery,
+        registry=files.registry,
+        current=current,
+        publishing=Publishing(ingest),
+        waiting=waiting,
+        board=board,
+    )
+    tasks = Tasks()
+    stack.push_async_callback(tasks.end)
+    tasks.start(duplicates.run(files.reader, windows_of(current.snapshot, settings.topics)))
+    tasks.start(_sweep(parts, duplicates))
+    tasks.start(_show(tally, board))
+    return Api(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of the data folder that the api process has open. One day a `match` on the settings picks other adapters."""
+
+    log: SqliteLogWriter
+    reader: SqliteLogReader
+    lanes: SqliteLanesReader
+    delivery: SqliteDeliveryReader
+    registry: SqlRegistryWriter
+    claims: ClaimsTable
+
+
+def _opened(folder: Path, settings: Settings, stack: AsyncExitStack) -> Files:
     log = SqliteLogWriter(folder, settings.log)
     stack.push_async_callback(log.close)
     registry = open_writer(folder)
@@ -87,36 +141,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
     for closing in (reader.close, lanes.close, delivery.close):
         stack.callback(closing)
-    current = CurrentRegistry(registry)
-    gate, tally = Gate(settings.access, clock), Tally()
-    duplicates = DuplicateCheck(ClaimsTable(folder / "duplicates.db"), log, clock)
-    stack.push_async_callback(duplicates.close)
-    admissions = Admissions(lambda: current.snapshot, settings.topics, settings.ingest)
-    waiting = Waiting(Listener(folder, "log"))
-    stack.callback(waiting.close)
-    parts = Parts(
-        settings=settings,
-        clock=clock,
-        gate=gate,
-        log=log,
-        reader=reader,
-        lanes=lanes,
-        delivery=delivery,
-        registry=registry,
-        current=current,
-        publishing=Publishing(
-            IngestParts(admissions, gate, log, duplicates, clock, random_id, tally, settings.access.mode == OPEN)
-        ),
-        waiting=waiting,
-        board=board,
-    )
-    sweep = RetentionSweep(log, lanes, registry, settings.topics.retention, clock)
-    tasks = Tasks()
-    stack.push_async_callback(tasks.end)
-    tasks.start(duplicates.run(reader, windows_of(current.snapshot, settings.topics)))
-    tasks.start(_sweep(parts, sweep, duplicates))
-    tasks.start(_show(tally, board))
-    return Api(parts)
+    return Files(log, reader, lanes, delivery, registry, ClaimsTable(folder / "duplicates.db"))
 
 
 class Tasks:
@@ -141,7 +166,8 @@ class Tasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _sweep(parts: Parts, sweep: RetentionSweep, duplicates: DuplicateCheck) -> None:
+async def _sweep(parts: Parts, duplicates: DuplicateCheck) -> None:
+    sweep = RetentionSweep(parts.log, parts.lanes, parts.registry, parts.settings.topics.retention, parts.clock)
     while True:
         await asyncio.sleep(parts.settings.log.retention_sweep)
         with tolerating(Unavailable, doing="the retention sweep"):

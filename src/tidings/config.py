@@ -55,6 +55,7 @@ class TopicSettings:
 class IngestSettings:
     batch_events: int
     batch_bytes: Size
+    reading_bytes: Size
     transport_headers: tuple[str, ...]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.hub import Answer
+from tests.ingest.wire import connect, read_answer
 
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
@@ -170,3 +172,19 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) -> None:
         assert api.publish("orders", CLOUDEVENT, STRUCTURED).status == 202
     with an_api(tmp_path) as api:
         assert api.events("orders") == [CLOUDEVENT]
+
+
+def test_bodies_that_are_half_read_are_bounded_over_all_connections(tmp_path: Path) -> None:
+    with an_api(tmp_path, ingest={"reading_bytes": "100KiB"}) as api:
+        api.call("PUT", "/api/topics/orders", {"maxEventBytes": "1MiB"})
+        half = b"POST /api/topics/orders/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: 90000\r\n\r\n" + b" " * 80_000
+        with connect(api.port) as first, connect(api.port) as second:
+            first.sendall(half)
+            second.sendall(half)
+            # One of the two finds no room; which one, only the kernel knows.
+            ready, _, _ = select.select([first, second], [], [], 20)
+            refused = read_answer(ready[0])
+            assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (503, "overloaded", "1")
+            other = second if ready[0] is first else first
+            other.sendall(b" " * 9_999 + b"1")
+            assert read_answer(other).status == 202

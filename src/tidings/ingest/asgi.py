@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from tidings.access.browsers import refuse_strangers
 from tidings.access.tokens import Gate
 from tidings.clock import Clock
-from tidings.errors import TidingsError, TooLarge, UnsupportedFormat
+from tidings.errors import Overloaded, TidingsError, TooLarge, UnsupportedFormat
 from tidings.events.headers import RawHeaders
 from tidings.ids import NewId
 from tidings.ingest.admit import Admission, Admissions, Arrival, check_publisher, drafts_of, events_of
@@ -37,6 +37,23 @@ _ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\n"
 logger = logging.getLogger("tidings.ingest")
 
 
+class Room:
+    """Bounds the memory for bodies that arrive in pieces, over all requests. Belongs to one event loop."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+
+    def take(self, size: int) -> None:
+        """Raises Overloaded when there is no room for so many more bytes."""
+        if self._held + size > self._limit:
+            raise Overloaded("too many bodies are being read", expected=f"at most {self._limit} bytes at the same time")
+        self._held += size
+
+    def give_back(self, size: int) -> None:
+        self._held -= size
+
+
 class ClientLeft(Exception):
     """Whoever asked is gone; nobody is left to answer."""
 
@@ -52,6 +69,7 @@ class IngestParts:
     clock: Clock
     new_id: NewId
     tally: Tally
+    room: Room
     trusting: bool
 
 
@@ -91,7 +109,7 @@ class Publishing:
         by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
         admission = parts.admissions.of(topic)
         check_publisher(admission, by)
-        body = await read_body(headers, receive, admission.largest_body)
+        body = await read_body(headers, receive, admission.largest_body, parts.room)
         arrival = Arrival(by, parts.clock.now(), headers, body, parts.new_id)
         events = events_of(admission, arrival)
         drafts = drafts_of(admission, events, arrival.at)
@@ -103,7 +121,7 @@ class Publishing:
         return admission, len(events), await parts.duplicates.append(checked)
 
 
-async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
+async def read_body(headers: RawHeaders, receive: Receive, limit: int, room: Room) -> bytes:
     """The whole body. Raises TooLarge before more than `limit` bytes are held, UnsupportedFormat for a packed body."""
     for name, value in headers:
         if name == b"content-length" and int(value) > limit:
@@ -114,17 +132,22 @@ async def read_body(headers: RawHeaders, receive: Receive, limit: int) -> bytes:
     body: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False):
         return body
-    return await _read_on(message, receive, limit)
-
-
-async def _read_on(message: Message, receive: Receive, limit: int) -> bytes:
     pieces: list[bytes] = []
-    size = 0
+    try:
+        return await _joined(message, receive, limit, room, pieces)
+    finally:
+        room.give_back(sum(map(len, pieces)))
+
+
+async def _joined(message: Message, receive: Receive, limit: int, room: Room, pieces: list[bytes]) -> bytes:
+    left = limit
     while message["type"] == "http.request":
-        pieces.append(message.get("body", b""))
-        size += len(pieces[-1])
-        if size > limit:
+        piece = message.get("body", b"")
+        left -= len(piece)
+        if left < 0:
             raise TooLarge("the body is too large", expected=f"at most {limit} bytes")
+        room.take(len(piece))
+        pieces.append(piece)
         if not message.get("more_body", False):
             return b"".join(pieces)
         message = await receive()
