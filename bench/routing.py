@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -27,7 +28,7 @@ from tidings.pipeline import session
 from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, stage
 from tidings.pipeline.run import Parts, start_query
 from tidings.pipeline.sinks import LaneSink, Stage
-from tidings.pipeline.source import LogSource
+from tidings.pipeline.source import FORMAT, LogSource
 from tidings.registry.model import FilterText, Name, Pull, Subscription, Topic, TopicsSource
 from tidings.registry.store import open_reader, open_writer
 
@@ -144,3 +145,47 @@ def _draft(n: int) -> Draft:
     )
     data = {"sku": f"s{n % SKUS}", "amount": n % 1000, "region": ("EU", "US", "UK")[n % 3], "note": "x" * 100}
     return Draft(topic=TopicNumber(1), at=Instant(n), key_hash=n, head=head, data=msgspec.json.encode(data))
+
+
+def empty_batches(count: int) -> list[float]:
+    """Seconds from an append to the end of a micro-batch with one event and an empty stage, written nowhere."""
+    with tempfile.TemporaryDirectory(prefix="tidings-bench-") as folder:
+        data = Path(folder) / "data"
+        data.mkdir()
+        open_writer(data).close()
+        spark = session.start(config.load(environ={}).pipeline, Path(folder) / "spark")
+        spark.dataSource.register(LogSource)
+        try:
+            return asyncio.run(_timed_batches(spark, data, count))
+        finally:
+            spark.stop()
+
+
+async def _timed_batches(spark: SparkSession, data: Path, count: int) -> list[float]:
+    settings = config.load(environ={}, flags={"data": str(data)})
+    writer = SqliteLogWriter(data, settings.log)
+    done = threading.Event()
+    frame = spark.readStream.format(FORMAT)
+    for key, value in {"data": str(data), "after": "0", "events": "20000", "bytes": "33554432", "warm": "20"}.items():
+        frame = frame.option(key, value)
+
+    def each(batch: DataFrame, number: int) -> None:
+        empty_stage(batch, RoutePlan(data, 0, 0)).toArrow()
+        done.set()
+
+    query = frame.load().writeStream.foreachBatch(each).option("checkpointLocation", str(data / "checkpoint")).start()
+    try:
+        times = [await _timed(writer, done, n) for n in range(count + 20)]
+    finally:
+        query.stop()
+        await writer.close()
+    return times[20:]
+
+
+async def _timed(writer: SqliteLogWriter, done: threading.Event, n: int) -> float:
+    await asyncio.sleep(0.2)
+    done.clear()
+    began = time.monotonic()
+    await writer.append([_draft(n)])
+    assert await asyncio.to_thread(done.wait, 60)
+    return time.monotonic() - began

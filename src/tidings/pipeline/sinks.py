@@ -16,8 +16,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tidings.log.port import Aside, Block, LanesWriter, Limit, LogReader, Routed
+from tidings.log.port import Aside, Block, LanesWriter, Limit, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import Board
 from tidings.pipeline.route import ASIDE, BLOCK, SCANNED, RoutePlan
 from tidings.pipeline.source import FORMAT
@@ -44,12 +45,11 @@ class LaneSink:
         self._proven = 1
         """An event that was routed before; the first one until then."""
 
-    def take(self, frame: DataFrame, reader: LogReader) -> None:
+    def take(self, frame: DataFrame, reader: SqliteLogReader) -> None:
         """Route one micro-batch. Returns when everything the batch holds is durable in the lanes, or set aside."""
         began = time.monotonic()
         if not self._route_twice(frame):
-            # Whatever the batch held ends at or below the newest entry now.
-            self._recover(frame.sparkSession, int(reader.ends().get(EMBEDDED, START)))
+            self._recover(frame.sparkSession, reader)
         self._board.observe("tidings_batch_seconds", time.monotonic() - began)
         self._board.ready()
 
@@ -75,10 +75,11 @@ class LaneSink:
                 raise RuntimeError(f"the batch begins above {begun}, up to where the lanes are routed")
             frame = frame.where(f"offset > {scanned}")
 
-    def _recover(self, spark: SparkSession, end: int) -> None:
-        """Route (routed, end] from the log itself in ranges, halving what fails."""
+    def _recover(self, spark: SparkSession, reader: SqliteLogReader) -> None:
+        """Route from the log itself in ranges, halving what fails, up to the newest entry now: the batch ended below it."""
+        end = int(reader.ends().get(EMBEDDED, START))
         while (after := self._routed()) < end:
-            self._route_range(spark, after, min(end, after + _RECOVER.entries))
+            self._route_range(spark, after, reader.cut(embedded(after), _RECOVER).end)
 
     def _route_range(self, spark: SparkSession, after: int, upto: int) -> None:
         try:

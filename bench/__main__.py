@@ -1,0 +1,37 @@
+"""`make bench`: every figure in one table. Machines are noisy: trust the ratios, which are made within one run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from bench.figures import Figure, table
+
+GROUPS = {
+    "log": "the embedded log beside raw SQLite",
+    "publish": "publishing over HTTP, with and without the log",
+    "filters": "routing one batch of events in memory",
+    "routing": "routing a backlog on Spark",
+    "delivery": "pushing to a callback",
+    "arrival": "a whole hub: latency, silence, memory, idling (about five minutes)",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Tidings; prints one table.")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"some of: {', '.join(GROUPS)} (all when none is named)")
+    chosen = parser.parse_args().groups or list(GROUPS)
+    unknown = [group for group in chosen if group not in GROUPS]
+    if unknown:
+        parser.error(f"unknown group {unknown[0]}; one of: {', '.join(GROUPS)}")
+    figures: list[Figure] = []
+    for group in chosen:
+        print(f"measuring {group}: {GROUPS[group]} …", file=sys.stderr, flush=True)
+        figures += importlib.import_module(f"bench.{group}").figures()
+    print(table(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
