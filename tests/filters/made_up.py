@@ -38,8 +38,8 @@ ODD_NUMBERS = (
     "1e99999999999999999999",
     "-1e99999999999999999999",
 )
-TEXTS = ("", "a", "ab", "abc", "b", "aXb", "1", "true", "EU", "é", "a\nb", "*", "𝄞")
-STEPS = ("a", "b", "c", "odd name", "in")
+TEXTS = ("", "a", "ab", "abc", "b", "aXb", "1", "true", "EU", "é", "a\nb", "*", "𝄞", 'say "a"')
+STEPS = ("a", "b", "c", "odd name", "in", '"', "é\n")
 PATTERNS = ("a*", "*b", "a*b", "?", "a?b", "*", "", r"\*", "*X*", "??*")
 EXPRESSIONS = ("a", "^a", "b$", "^a.b$", "(a+)+$", "[0-9]", "é|E", "")
 

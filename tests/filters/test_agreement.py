@@ -50,8 +50,9 @@ def routed(specs: Sequence[RouteSpec], batch: Batch) -> list[tuple[int, int]]:
 
 @pytest.fixture(params=["one by one", "index", "index with sorted keys"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each way of matching in turn, whatever the size of the batch."""
-    monkeypatch.setattr(group, "FEW", 10**9 if request.param == "one by one" else 0)
+    """Each way of matching in turn, whatever the size of the batch, and no other in its place."""
+    monkeypatch.setattr(group, "FEW", 10**9 if request.param == "one by one" else -1)
+    monkeypatch.setattr(group, "plainly", None)
     if request.param == "index with sorted keys":
         monkeypatch.setattr(rows, "_DENSE", 0)
 

@@ -101,6 +101,7 @@ def test_compiled_groups_are_dropped_when_they_are_too_many(monkeypatch: pytest.
     assert len(router._groups) == 1
 
 
+@pytest.mark.usefixtures("index_only")
 def test_many_filters_of_every_kind_agree_with_the_plain_reading() -> None:
     kinds = (
         "n = {0}",
@@ -138,6 +139,7 @@ def test_memos_stay_bounded_when_texts_never_repeat(monkeypatch: pytest.MonkeyPa
     assert len(found._memo) <= 50
 
 
+@pytest.mark.usefixtures("index_only")
 def test_numbers_that_only_differ_beyond_a_float_are_told_apart() -> None:
     texts = [
         b"0.1",
@@ -170,10 +172,26 @@ def test_numbers_that_only_differ_beyond_a_float_are_told_apart() -> None:
     assert routed(ranges, a_batch(*published)) == [pair for pair in expected if pair[0] >= 6]
 
 
+@pytest.mark.usefixtures("index_only")
 def test_payloads_that_only_together_look_like_json_stay_apart() -> None:
     pieces = [b'{"n":[1', b"2]}", b'{"n":1},{"n":1}', b"", b'{"n":1']
     published = [an_event(piece or None, datacontenttype="application/json") for piece in pieces] + [an_event(b'{"n":1}')]
     assert routed([a_route(1, "n exists")], a_batch(*published * 100)) == [(1, n) for n in range(5, 600, 6)]
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_payloads_that_are_no_json_have_no_members(count: int) -> None:
+    deep = b'{"n":1,"z":' + b"[" * 600 + b"]" * 600 + b"}"
+    published = [
+        an_event(b'{"n":1}'),
+        an_event(b'{"n":1}', datacontenttype="text/plain"),
+        an_event(b'{"n":1}', base64=True),
+        an_event(b'{"n":1}', base64=True, datacontenttype="application/json"),
+        an_event(deep),
+        an_event(),
+    ]
+    expected = [(1, n) for n in range(6 * count) if n % 6 in (0, 3)]
+    assert routed([a_route(1, "n = 1")], a_batch(*published * count)) == expected
 
 
 def test_a_bad_head_is_set_aside_and_the_rest_goes_on() -> None:
@@ -200,7 +218,7 @@ def surprising(columns: object, event: int) -> bool:
 @pytest.mark.parametrize("count", [5, 600])
 def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidings.filters.routing.index.predicate", lambda filter, numbers: surprising)
-    monkeypatch.setattr(group, "predicate", lambda filter, numbers: surprising)
+    monkeypatch.setattr("tidings.filters.routing.one_by_one.predicate", lambda filter, numbers: surprising)
     routes = [a_route(1, "n >= 0 and not name matches 'x'"), a_route(2), a_route(3, "not name matches 'y'", since=count)]
     found = Router(routes).route(a_batch(*numbered(count)))
     assert found.aside == [(2, 1, "Surprise: at event 2")]
@@ -208,9 +226,58 @@ def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatc
     assert found.events[found.lanes == 2].tolist() == list(range(count))
 
 
-def test_an_index_that_fails_is_replaced_by_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise Surprise
+def fails(*_: object) -> None:
+    raise Surprise("everywhere")
 
+
+def test_an_index_that_fails_is_replaced_by_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Index, "match", fails)
-    assert routed([a_route(1, "n < 3")], a_batch(*numbered(600))) == [(1, 0), (1, 1), (1, 2)]
+    batch = a_batch(*numbered(600))
+    assert routed([a_route(1, "n < 3")], batch) == [(1, 0), (1, 1), (1, 2)]
+    heads = [b"?" if n == 1 else head for n, head in enumerate(batch.heads)]
+    found = Router([a_route(1, "n < 3")]).route(Batch(batch.positions, batch.topics, heads, batch.datas))
+    assert found.events.tolist() == [0, 2]
+    assert [(one.event, one.lane) for one in found.aside] == [(1, None)]
+
+
+def test_whatever_fails_the_batch_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group.Group, "match", fails)
+    found = Router([a_route(1)]).route(a_batch(*numbered(2), topics=[ORDERS, 99]))
+    assert found.aside == [(0, None, "Surprise: everywhere")]
+    assert len(found.events) == 0
+
+
+@pytest.fixture
+def index_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index must not be rescued by the plain way."""
+    monkeypatch.setattr(group, "plainly", None)
+
+
+VALUES = b'1|true|"1"|1.0|null|[]|{}|"x"|0|false|-0.0|-1|"5"|5|[1]|{"n":1}|1.5|"true"|5e0|9007199254740993|1e400'.split(b"|")
+CONDITIONS = [
+    *(f"n {op} {value}" for op in ("=", "!=") for value in ("1", "true", "0", "false", "null", "'1'", "'x'", "5", "1.5")),
+    *(f"n {op} {value}" for op in ("<", "<=", ">", ">=") for value in ("0", "1", "1.5", "5", "'1'", "9007199254740992")),
+    *("n in (1)", "n in (true, 5)", "n not in (0)", "n in ('x', null, false)", "n exists", "n is missing"),
+    *("n starts with 't'", "n starts with ''", "n ends with ''", "n ends with 'true'", "n ends with 'e'"),
+    *("n like '?'", "n like 't*e'", "n like '*u*'", "n not contains '1'", "n matches '^.$'"),
+]
+
+
+@pytest.mark.parametrize("negation", ["", "not "])
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.usefixtures("index_only")
+def test_a_condition_alone_is_routed_as_it_is_read_for_values_of_every_kind(condition: str, negation: str) -> None:
+    published = [an_event(b'{"n":%s}' % value) for value in VALUES] + [an_event(b"{}"), an_event()]
+    route = a_route(1, f"{negation}{condition}")
+    assert route.filter is not None
+    expected = [(1, n) for n, event in enumerate(published * 15) if matches(route.filter, event)]
+    assert routed([route], a_batch(*published * 15)) == expected
+
+
+@pytest.mark.usefixtures("index_only")
+def test_a_tree_too_large_to_split_is_still_exact() -> None:
+    pairs = " and ".join(f"(n = {n} or not name ends with '{n}' or n > {n + 500})" for n in range(8))
+    routes = [a_route(1, pairs), a_route(2, f"region = 'EU' and not ({pairs})")]
+    published = numbered(600)
+    expected = [(r.lane, n) for r in routes for n, event in enumerate(published) if r.filter and matches(r.filter, event)]
+    assert routed(routes, a_batch(*published)) == expected

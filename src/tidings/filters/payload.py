@@ -102,14 +102,16 @@ def _apart(data: bytes, steps: tuple[str | int, ...]) -> object:
             inner = _decoder(step)(raw)
         except UNREADABLE:
             return MISSING
-        if isinstance(step, str):
-            found = getattr(inner, "f", MISSING)
-        else:
-            found = inner[step] if isinstance(inner, list) and step < len(inner) else MISSING
+        found = inner.f if isinstance(inner, msgspec.Struct) else dig(inner, (step,))  # type: ignore[attr-defined]
         if found is MISSING:
             return MISSING
-        raw = bytes(found)
+        raw = bytes(found)  # type: ignore[arg-type]
     return _value(raw)
+
+
+def can_be_field(name: str) -> bool:
+    """Whether msgspec takes this as the name of a struct's field."""
+    return not any(sign in '"\\' or sign < " " for sign in name)
 
 
 def _value(raw: bytes) -> object:
@@ -125,5 +127,7 @@ def _decoder(step: str | int) -> Callable[[bytes], Any]:
     """Gives the raw text one step further in; a value of another kind decodes to something without it."""
     if isinstance(step, int):
         return msgspec.json.Decoder(list[msgspec.Raw]).decode
+    if not can_be_field(step):
+        return msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
     member = ("f", msgspec.Raw | msgspec.UnsetType, msgspec.field(name=step, default=MISSING))
     return msgspec.json.Decoder(msgspec.defstruct("Step", [member])).decode

@@ -17,7 +17,7 @@ import msgspec
 from tidings.events.model import text_of
 from tidings.events.stored import BASE64
 from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
-from tidings.filters.payload import MISSING, UNREADABLE, Payload, dig, is_json, is_shallow
+from tidings.filters.payload import MISSING, UNREADABLE, Payload, can_be_field, dig, is_json, is_shallow
 
 Column: TypeAlias = list[Any]
 _SMALL = 500
@@ -157,7 +157,7 @@ class _Node:
         self.nothing: object = None
 
     def add(self, steps: tuple[str | int, ...]) -> None:
-        if not steps or isinstance(steps[0], int):
+        if not steps or isinstance(steps[0], int) or not can_be_field(steps[0]):
             self.whole = True
         else:
             self.members.setdefault(steps[0], _Node()).add(steps[1:])

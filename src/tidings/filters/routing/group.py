@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from tidings.filters.algebra import Filter
-from tidings.filters.paths import Path
-from tidings.filters.routing.columns import Reader, Table
 from tidings.filters.routing.index import Index, Pairs, Problem
-from tidings.filters.routing.predicates import leaves, predicate
+from tidings.filters.routing.one_by_one import OneByOne, plainly
 from tidings.filters.routing.spec import Numbers, RouteSpec, SetAside
 from tidings.filters.routing.terms import terms_of
 
@@ -71,20 +67,17 @@ class Group:
         return events[keep], routes[keep]
 
     def _filtered(self, events: Slice, count: int) -> tuple[Pairs, list[SetAside]]:
-        if count * len(self._filters) <= FEW:
-            return self._decided(events, self._few.reader, self._few.match)
         try:
-            return self._decided(events, self._index.reader, self._index.match)
-        except Exception:  # whatever it was, most events can be decided without the index
-            return self._decided(events, self._few.reader, self._few.match)
-
-    def _decided(self, events: Slice, reader: Reader, match: _Match) -> tuple[Pairs, list[SetAside]]:
-        table = reader.read(events.heads, events.datas)
-        pairs, problems = match(table, len(events.heads))
-        aside = [SetAside(event, None, f"the head cannot be read: {reason}") for event, reason in table.bad]
-        if table.bad:
-            keep = ~np.isin(pairs.events, [event for event, _ in table.bad])
+            way: Index | OneByOne = self._few if count * len(self._filters) <= FEW else self._index
+            table = way.reader.read(events.heads, events.datas)
+            pairs, problems = way.match(table, count)
+            bad = table.bad
+        except Exception:  # whatever it was: one bad filter or event must not keep the others from their events
+            pairs, problems, bad = plainly(self._filters, events.heads, events.datas)
+        if bad:
+            keep = ~np.isin(pairs.events, [event for event, _ in bad])
             pairs = Pairs(pairs.events[keep], pairs.numbers[keep])
+        aside = [SetAside(event, None, f"the head cannot be read: {reason}") for event, reason in bad]
         return pairs, aside + list(self._asides(problems, events.positions))
 
     def _asides(self, problems: list[Problem], positions: Numbers) -> Iterator[SetAside]:
@@ -97,31 +90,5 @@ class Group:
         return Index([(n, term) for n, filter in self._filters.items() for term in terms_of(filter)])
 
     @cached_property
-    def _few(self) -> _OneByOne:
-        return _OneByOne(self._filters)
-
-
-_Match = Callable[[Table, int], tuple[Pairs, list[Problem]]]
-
-
-class _OneByOne:
-    """Every filter on every event: for few of them, and when the index fails."""
-
-    def __init__(self, filters: dict[int, Filter]) -> None:
-        paths: dict[Path, int] = {}
-        for filter in filters.values():
-            for leaf in leaves(filter):
-                paths.setdefault(leaf.path, len(paths))
-        self.reader = Reader(tuple(paths), exact=True)
-        self._predicates = [(route, predicate(filter, paths)) for route, filter in filters.items()]
-
-    def match(self, table: Table, count: int) -> tuple[Pairs, list[Problem]]:
-        events, routes, problems = [], [], []
-        for event, (route, holds) in product(range(count), self._predicates):
-            try:
-                if holds(table.columns, event):
-                    events.append(event)
-                    routes.append(route)
-            except Exception as error:  # the last line of defense: one bad pair must not stop the batch
-                problems.append(Problem(event, route, f"{type(error).__name__}: {error}"))
-        return Pairs(np.array(events, np.int32), np.array(routes, np.int32)), problems
+    def _few(self) -> OneByOne:
+        return OneByOne(self._filters)
