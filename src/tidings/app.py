@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import socket
 from collections.abc import Callable, Iterator
@@ -196,6 +197,9 @@ async def run_api(settings: Settings, stop: asyncio.Event, board: Board) -> None
 
 async def serve(api: Api, listener: socket.socket, stop: asyncio.Event) -> None:
     """Answer requests on this socket until `stop` is set and those under way are answered."""
+    # What is alive now stays alive, and events make no cycles: looking for garbage often costs a tenth of the rate for nothing.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
     board = api.parts.board
     server = _Server(_server_config(api, api.parts.settings.server), lambda: _started(api, board))
     serving = asyncio.ensure_future(server.serve([listener]))
