@@ -68,9 +68,19 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
     assert refused(tidings("serve", "--data", str(tmp_path)), "letters")
 
 
-@pytest.mark.skipif(Path("/usr/lib/jvm").exists(), reason="a Java would be found in the usual folder")
+NO_JAVA_FOLDER = """
+import os, pathlib, sys, tidings.java
+tidings.java.find_java.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
+from tidings.cli import main
+main()
+"""
+
+
 def test_no_java(tmp_path: Path) -> None:
-    assert refused(tidings("serve", "--data", str(tmp_path), JAVA_HOME="", PATH=""), "default-jre-headless")
+    """As on a machine where neither JAVA_HOME, PATH nor Debian's usual folder has one."""
+    command = [sys.executable, "-c", NO_JAVA_FOLDER, str(tmp_path), "serve", "--data", str(tmp_path / "d"), "--port", "0"]
+    environ = {**os.environ, "JAVA_HOME": "", "PATH": ""}
+    assert refused(subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ), "default-jre-headless")
 
 
 def test_listen_prints_what_arrives() -> None:
