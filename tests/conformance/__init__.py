@@ -1,6 +1,6 @@
 """Conformance with published test data, which lies beside the repository and is not part of it.
 
-TIDINGS_SHARED_DATA names another folder; without the data these tests are skipped.
+CONFORMANCE_DATA names another folder; without the data these tests are skipped.
 """
 
 from __future__ import annotations
@@ -8,4 +8,4 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-SHARED_DATA = Path(os.environ.get("TIDINGS_SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+SHARED_DATA = Path(os.environ.get("CONFORMANCE_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
