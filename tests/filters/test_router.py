@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
@@ -281,3 +282,8 @@ def test_a_tree_too_large_to_split_is_still_exact() -> None:
     published = numbered(600)
     expected = [(r.lane, n) for r in routes for n, event in enumerate(published) if r.filter and matches(r.filter, event)]
     assert routed(routes, a_batch(*published)) == expected
+
+
+def test_routes_travel_between_processes() -> None:
+    route = a_route(1, "name matches '^item' and not (n in (1, true, 1.5) or @type like 'x*')", until=5)
+    assert pickle.loads(pickle.dumps(route)) == route

@@ -124,9 +124,9 @@ def _as_text(value: object) -> str:
         case str():
             return shortened(value, _SHOWN)
         case Decimal():
-            return shortened_text(str(value))
+            return _cut(str(value))
         case int() if not isinstance(value, bool):
-            return shortened_text(str(Decimal(value)))
+            return _cut(str(Decimal(value)))
         case list():
             return f"an array of {len(value)}"
         case dict():
@@ -134,6 +134,6 @@ def _as_text(value: object) -> str:
     return "nothing" if value is MISSING else msgspec.json.encode(value).decode()
 
 
-def shortened_text(text: str) -> str:
+def _cut(text: str) -> str:
     """At most 200 characters of it."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
