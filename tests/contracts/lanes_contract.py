@@ -176,6 +176,31 @@ class LanesContract:
             assert entries_of(lanes, ONE) == [2000]
             assert lanes.count_after(ONE, START, EMBEDDED) == 1
 
+    def test_a_block_tells_how_many_entries_the_lane_has_had_before_it(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            assert lanes.total(ONE, EMBEDDED) == 0
+            for n in range(1, 101):
+                writer.write(Routed([packed(ONE, [3 * n, 3 * n + 1]), packed(TWO, [3 * n])], embedded(3 * n + 1)))
+            assert [b.before for b in lanes.blocks(ONE, START, EMBEDDED, 1000)] == list(range(0, 200, 2))
+            assert [b.before for b in lanes.blocks(TWO, Offset(150), EMBEDDED, 2)] == [50, 51]
+            assert [b.before for b in lanes.blocks(ONE, Offset(150), EMBEDDED, 1)] == [98], "the block holds entry 151 too"
+            assert (lanes.total(ONE, EMBEDDED), lanes.total(TWO, EMBEDDED)) == (200, 100)
+
+    def test_what_was_removed_still_counts_in_before_and_total(self, tmp_path: Path) -> None:
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            for n in range(1, 101):
+                writer.write(Routed([packed(ONE, [2 * n, 2 * n + 1])], embedded(2 * n + 1)))
+            writer.trim(embedded(141))
+            (block,) = lanes.blocks(ONE, START, EMBEDDED, 1)
+            assert (block.first, block.before, lanes.total(ONE, EMBEDDED)) == (142, 140, 200)
+            writer.trim(embedded(500))
+            assert (lanes.blocks(ONE, START, EMBEDDED, 1), lanes.total(ONE, EMBEDDED)) == ([], 200)
+            assert lanes.count_after(ONE, START, EMBEDDED) == 0
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([packed(ONE, [600])], embedded(600)))
+            (block,) = lanes.blocks(ONE, START, EMBEDDED, 1)
+            assert (block.before, lanes.total(ONE, EMBEDDED)) == (200, 201)
+
     @settings(max_examples=40, deadline=None)
     @given(matches=matches, steps=st.lists(steps, max_size=12))
     def test_whatever_is_written_again_after_whatever_crash_each_entry_is_there_once(

@@ -6,13 +6,17 @@ The test publishes into the log and routes into lanes itself; `delivering` is th
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.builders import a_name, a_subscription, a_topic
+from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant, SystemClock
 from tidings.config import Settings, load
 from tidings.delivery.push.run import run
@@ -81,6 +85,11 @@ class World:
         """Let retention remove what was published before."""
         return await self.log.trim([Retention(TopicNumber(self.topic), before)], self.lanes.routed())
 
+    async def retire(self) -> None:
+        """Retention passes for everything so far: the log has none of it any more, nor have the lanes."""
+        await self.expire(Instant(self.clock.now() + 1))
+        self.lanes.trim(self.lanes.routed())
+
     async def command(self, lane: LaneNumber, act: Act, id: str = "", timeout: float = 10.0) -> str:
         """Send a command and wait for its result."""
         self._commands += 1
@@ -136,3 +145,40 @@ async def until(true: Callable[[], bool], timeout: float = 20.0) -> None:
         if time.monotonic() > end:
             raise TimeoutError("what the test waits for did not happen")
         await asyncio.sleep(0.01)
+
+
+def in_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]], **push: Any) -> None:
+    """Run a scenario in a fresh world, without a hurry but not for ever."""
+
+    async def run() -> None:
+        async with asyncio.timeout(60), a_world(folder, **push) as world:
+            await scenario(world)
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def a_pushed_lane(
+    world: World, answers: Sequence[Answer] = (Answer(),), **push: Any
+) -> AsyncIterator[tuple[LaneNumber, Receiver]]:
+    """A subscription that is being delivered, and who receives."""
+    with Receiver(answers) as receiver:
+        lane = world.subscribe("billing", receiver.url, **push)
+        async with world.delivering():
+            yield lane, receiver
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """The deliver process as a process of its own, to be killed."""
+    root = Path(__file__).parents[2]
+    return subprocess.Popen([sys.executable, "-m", "tests.delivery.deliver_process", str(folder)], cwd=root)
+
+
+def ids(arrivals: list[Arrival]) -> list[str]:
+    """The ids of the events that arrived, in order."""
+    return [json.loads(arrival.body)["id"] for arrival in arrivals]
+
+
+async def final(world: World, lane: LaneNumber, upto: int) -> None:
+    """Go on when everything of the lane up to there is final."""
+    await until(lambda: world.reader.lane(lane).low_water >= upto and world.reader.lane(lane).open_items == 0)

@@ -114,6 +114,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Consecutive entries of one lane, from one partition: offsets as little-endian int64, rising.
 
     `payloads` is None when every entry is a reference to the log's entry; it is the room for projected bodies.
+    `before` is how many entries the lane has had before this block, removed ones included; readers fill it, writers leave it.
     """
 
     lane: LaneNumber
@@ -123,6 +124,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     count: int
     offsets: bytes
     payloads: bytes | None = None
+    before: int = -1
 
 
 class Aside(msgspec.Struct, frozen=True, gc=False):
@@ -181,7 +183,10 @@ class LanesReader(Protocol):
         """How far routing is durable."""
 
     def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
-        """How many entries of the lane are after `after`: its lag."""
+        """How many entries of the lane are after `after`: its lag. Removed ones do not count."""
+
+    def total(self, lane: LaneNumber, partition: Partition) -> int:
+        """How many entries the lane has had, removed ones included. Cheap: asked whenever a lane has nothing more to read."""
 
     def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
         """What was set aside, oldest first."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.delivery.worlds import World, a_world, until
+from tests.delivery.worlds import World, a_world, start, until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.log.commands import Suspend
 
@@ -22,11 +20,6 @@ def flaky(arrival: Arrival) -> Answer:
     """One in ten events fails at first, so that there are always open items when the process dies."""
     n = int(json.loads(arrival.body)["id"])
     return Answer(500) if n % 10 == 0 and arrival.headers["tidings-attempt"] == "1" else Answer()
-
-
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    root = Path(__file__).parents[3]
-    return subprocess.Popen([sys.executable, "-m", "tests.delivery.deliver_process", str(folder)], cwd=root)
 
 
 def test_every_entry_arrives_at_least_once_whenever_the_process_is_killed(tmp_path: Path) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tests.delivery.worlds import World, a_world, until
+from tests.delivery.worlds import World, final, ids, in_world, until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
 from tidings.log.commands import Activate, DropDeadLetters, Redeliver, Rewind, Suspend
@@ -17,27 +16,9 @@ from tidings.log.position import LaneNumber, Offset, Position, embedded
 from tidings.registry.model import ContentMode
 
 
-def in_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]], **push: Any) -> None:
-    """Run a scenario in a fresh world, without a hurry but not for ever."""
-
-    async def run() -> None:
-        async with asyncio.timeout(60), a_world(folder, **push) as world:
-            await scenario(world)
-
-    asyncio.run(run())
-
-
-def ids(arrivals: list[Arrival]) -> list[str]:
-    return [json.loads(arrival.body)["id"] for arrival in arrivals]
-
-
 def by_id(answers: dict[str, Answer]) -> Callable[[Arrival], Answer]:
     """Answer each event in its own way, 200 for the others."""
     return lambda arrival: answers.get(json.loads(arrival.body)["id"], Answer())
-
-
-async def final(world: World, lane: LaneNumber, upto: int) -> None:
-    await until(lambda: world.reader.lane(lane).low_water >= upto and world.reader.lane(lane).open_items == 0)
 
 
 def test_every_entry_arrives_once_with_its_names(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tidings.clock import Instant
-from tidings.delivery.push.lane import Item, LaneState, decode, encode
+from tidings.delivery.push.lane import UNKNOWN, Item, LaneState, decode, encode
 from tidings.errors import DataVersionUnsupported
 from tidings.log.position import Offset
 
@@ -81,6 +81,36 @@ def test_a_rewind_forward_skips_what_is_open() -> None:
     assert (state.low_water, state.size, state.cursor) == (20, 0, 20)
 
 
+def test_what_is_gone_before_the_next_entry_is_told_once() -> None:
+    state, _ = taken(3, 5)
+    assert state.reach(2) == 0
+    assert state.reach(6) == 4
+    assert state.reach(6) == 0
+    assert decode(encode(state)).reach(6) == 0
+    state.take(Offset(20), NOW)
+    assert state.reach(8) == 1
+
+
+def test_a_lane_that_was_made_anew_and_has_had_fewer_entries_has_lost_none() -> None:
+    state, _ = taken(3, 5, 9)
+    assert (state.reach(1), state.taken) == (0, 1)
+
+
+def test_after_a_rewind_nothing_is_missed_until_the_next_entry_says_where_it_is() -> None:
+    state, _ = taken(3, 5, 9)
+    state.rewind(Offset(3))
+    assert state.taken == UNKNOWN
+    assert decode(encode(state)).taken == UNKNOWN
+    assert (state.reach(2), state.taken) == (0, 2)
+    assert state.reach(3) == 1
+
+
+def test_a_state_saved_before_entries_were_counted_does_not_know_its_count() -> None:
+    old = decode(bytes.fromhex("95 01 07 c3 90 90"))
+    assert (old.cursor, old.suspended, old.taken) == (7, True, UNKNOWN)
+    assert old.reach(40) == 0
+
+
 def test_a_state_survives_being_saved() -> None:
     state, items = taken(3, 5, 9)
     state.close(items[9])
@@ -124,6 +154,7 @@ class LaneMachine(RuleBasedStateMachine):
     def begin_live(self) -> None:
         entry = self.next_entry()
         assert entry in self.owed, "an entry that is final is not sent unless asked"
+        assert self.state.reach(self.entries.index(entry)) == 0, "nothing is gone"
         item = self.state.take(Offset(entry), NOW)
         item.sending = True
         self.sending.append(item)
@@ -187,6 +218,11 @@ class LaneMachine(RuleBasedStateMachine):
             assert self.state.low_water == min(self.state.open) - 1
         done = {entry for first, last in self.state.done_ranges() for entry in range(first, last + 1)}
         assert not done & set(self.state.open)
+
+    @invariant()
+    def what_was_taken_is_counted(self) -> None:
+        passed = sum(entry <= self.state.cursor for entry in self.entries)
+        assert self.state.taken in (passed, UNKNOWN)
 
     @invariant()
     def it_is_bounded(self) -> None:

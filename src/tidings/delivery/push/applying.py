@@ -90,6 +90,7 @@ class Commands:
         end = self._lanes.routed().get(partition, START)
         lane.state.rewind(min(to.get(partition, START), max(end, lane.state.cursor)))
         lane.forget_read()
+        self._engine.reading.place(lane)
         self._engine.wake(lane)
 
     def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:

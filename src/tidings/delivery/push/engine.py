@@ -61,10 +61,10 @@ class Engine:
         self.saver = Saver(self.ledger, store, around.clock, settings.save_interval)
         self.saver.on_saved = self._plan_burst
         self.saver.on_trouble = self.hold
-        self.reading = Reading(lanes, log, store, around.ids)
         self._schedule = Schedule(settings.total_inflight)
         self._timers = Timers(around.clock, self._item_due)
         self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
+        self.reading = Reading(lanes, log, store, around.ids, self._settling.missed)
         self._copies = Copies(log, store)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:

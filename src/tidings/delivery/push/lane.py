@@ -3,6 +3,9 @@
 Everything taken from the lane is at or below `cursor`; what of it is not yet final is in `open`. So the low-water mark and
 the done ranges above it follow from the two, and an entry cannot be in neither. `again` is the redelivery list: entries that
 were final before and were asked for once more; they never move the low-water mark.
+
+`taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
+difference to retention.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from tidings.log.position import START, Offset
 
 OPEN_LIMIT = 10_000
 FORM = 1
+UNKNOWN = -1
 
 
 class Item(msgspec.Struct, gc=False):
@@ -34,7 +38,7 @@ class Item(msgspec.Struct, gc=False):
 class LaneState:
     """One lane's state. One owner, one thread. Every method leaves a state that may be saved."""
 
-    __slots__ = ("again", "cursor", "limit", "open", "suspended")
+    __slots__ = ("again", "cursor", "limit", "open", "suspended", "taken")
 
     def __init__(self, cursor: Offset = START, limit: int = OPEN_LIMIT) -> None:
         self.cursor = cursor
@@ -42,6 +46,7 @@ class LaneState:
         self.open: dict[Offset, Item] = {}
         self.again: dict[Offset, Item] = {}
         self.suspended = False
+        self.taken = 0
 
     @property
     def low_water(self) -> Offset:
@@ -76,7 +81,18 @@ class LaneState:
         """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
         item = self.open[offset] = Item(offset, since=now, due=now)
         self.cursor = offset
+        if self.taken != UNKNOWN:
+            self.taken += 1
         return item
+
+    def reach(self, before: int) -> int:
+        """The next entry of the lane has `before` entries before it: how many of them are gone and were never taken.
+
+        Asking again says none. Where it was not known how many were taken, it is known from now on.
+        """
+        missed = 0 if self.taken == UNKNOWN else before - self.taken
+        self.taken = before
+        return max(0, missed)
 
     def holds(self, item: Item) -> bool:
         """Whether this very item is still open: a rewind or a skip may have taken it away while it was being sent."""
@@ -113,6 +129,7 @@ class LaneState:
         """Move the cursor: the next live entry is the first one above `to`.
 
         Back: what is open at or below `to` stays open, what is above comes again. Forward: what is open is skipped too.
+        How many were taken up to there is for `reach` to tell.
         """
         if to >= self.cursor:
             self.open.clear()
@@ -120,23 +137,24 @@ class LaneState:
             self.open = {offset: item for offset, item in self.open.items() if offset <= to}
             self.again = {offset: item for offset, item in self.again.items() if offset <= to}
         self.cursor = to
+        self.taken = UNKNOWN
 
 
 class Saved(msgspec.Struct, frozen=True, array_like=True):
-    """The state as it is kept. The first field says which form the rest has."""
+    """The state as it is kept. The first field says which form the rest has; a form may grow at its end."""
 
     form: int
     cursor: int
     suspended: bool
     open: list[tuple[int, int, int, int, str]]
     again: list[tuple[int, int, int, int, str]]
+    taken: int = UNKNOWN
 
 
 def encode(state: LaneState) -> bytes:
     """The state as bytes. What is being sent is saved as open, so that a crash sends it again."""
-    return msgspec.msgpack.encode(
-        Saved(FORM, state.cursor, state.suspended, [*map(_row, state.open.values())], [*map(_row, state.again.values())])
-    )
+    items, again = [*map(_row, state.open.values())], [*map(_row, state.again.values())]
+    return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken))
 
 
 def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
@@ -147,6 +165,7 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     saved = msgspec.msgpack.decode(body, type=Saved)
     state = LaneState(Offset(saved.cursor), limit)
     state.suspended = saved.suspended
+    state.taken = saved.taken
     state.open = {item.offset: item for item in map(_item, saved.open)}
     state.again = {item.offset: item for item in map(_item, saved.again)}
     for item in state.again.values():

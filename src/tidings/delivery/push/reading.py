@@ -6,17 +6,17 @@ Reads are small and happen on the event loop: handing a page of rows through a t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
-from tidings.errors import Malformed
+from tidings.errors import LogUnavailable, Malformed
 from tidings.events.http import encode_binary, encode_structured
 from tidings.events.stored import event_from
 from tidings.ids import DeliveryIds
 from tidings.log.block import offsets_of
-from tidings.log.port import LanesReader, LogReader
+from tidings.log.port import Block, LanesReader, LogReader
 from tidings.log.position import Offset, Partition
 from tidings.registry.model import ContentMode
 
@@ -29,15 +29,19 @@ PROJECTED = "projected events cannot be pushed yet"
 Laid = tuple[dict[str, str], bytes, str]
 """An entry laid out: headers, body, fault."""
 
+Missed = Callable[[PushLane, int, Offset | None], None]
+"""Told when a lane has lost that many entries before they were read, before the given one or all there were."""
+
 
 class Reading:
     """Fills lanes with parcels. What one subscription had laid out, the next one with the same mode need not."""
 
-    def __init__(self, lanes: LanesReader, log: LogReader, store: DeliveryStore, ids: DeliveryIds) -> None:
+    def __init__(self, lanes: LanesReader, log: LogReader, store: DeliveryStore, ids: DeliveryIds, missed: Missed) -> None:
         self._lanes = lanes
         self._log = log
         self._store = store
         self._id_text = ids.text_of
+        self._missed = missed
         self._laid = LaidOut()
 
     def fill(self, lane: PushLane) -> bool:
@@ -50,8 +54,9 @@ class Reading:
         offsets = lane.ahead[:size]
         if not offsets:
             return True
-        del lane.ahead[:size]
         lane.ready.extend(self._parcels(lane, offsets, kept=False))
+        # Only now: had the log not been readable, they would be passed over.
+        del lane.ahead[:size]
         return True
 
     def load(self, lane: PushLane) -> None:
@@ -62,7 +67,11 @@ class Reading:
             if lane.state.holds(item) and not item.sending:
                 items.append(item)
         again = any(item.again for item in items)
-        parcels = self._parcels(lane, [item.offset for item in items], kept=again)
+        try:
+            parcels = self._parcels(lane, [item.offset for item in items], kept=again)
+        except LogUnavailable:
+            lane.due.extendleft(reversed(items))
+            raise
         lane.loaded.extend(zip(items, parcels, strict=True))
 
     def contains(self, lane: PushLane, offset: Offset) -> bool:
@@ -70,11 +79,26 @@ class Reading:
         blocks = self._lanes.blocks(lane.key.lane, Offset(offset - 1), lane.key.partition, 1)
         return any(offset in offsets_of(block) for block in blocks if block.payloads is None)
 
+    def place(self, lane: PushLane) -> None:
+        """The cursor was moved: learn how many entries of the lane are before it."""
+        # The total first: what is written meanwhile is then found as a block.
+        total = self._lanes.total(*lane.key)
+        block = self._next_block(lane)
+        lane.state.reach(total if block is None else block.before + bisect_right(offsets_of(block), lane.read))
+
+    def _next_block(self, lane: PushLane) -> Block | None:
+        return next(iter(self._lanes.blocks(lane.key.lane, Offset(lane.read), lane.key.partition, 1)), None)
+
     def _look_ahead(self, lane: PushLane) -> bool:
-        for block in self._lanes.blocks(lane.key.lane, Offset(lane.read), lane.key.partition, 1):
+        """Read on after the last entry that was taken: `ready` and `ahead` are empty, so `read` is the cursor."""
+        block = self._next_block(lane)
+        if block is None:
+            block = self._at_the_end(lane)
+        if block is not None:
             offsets = offsets_of(block)
             begin = bisect_right(offsets, lane.read)
             ahead = offsets[begin : begin + AHEAD]
+            self._reach(lane, block.before + begin, Offset(ahead[0]))
             lane.read = ahead[-1]
             if block.payloads is None:
                 lane.ahead = ahead
@@ -82,6 +106,21 @@ class Reading:
                 # Sending the whole event where a part was granted would be worse than sending nothing.
                 lane.ready.extend(Parcel(Offset(offset), {}, b"", PROJECTED) for offset in ahead)
         return bool(lane.ahead or lane.ready)
+
+    def _at_the_end(self, lane: PushLane) -> Block | None:
+        """No block follows: either everything was taken, or the rest is gone, or a block has come just now."""
+        total = self._lanes.total(*lane.key)
+        if total <= lane.state.taken:
+            return None
+        block = self._next_block(lane)
+        if block is None:
+            self._reach(lane, total, None)
+        return block
+
+    def _reach(self, lane: PushLane, before: int, end: Offset | None) -> None:
+        missed = lane.state.reach(before)
+        if missed:
+            self._missed(lane, missed, end)
 
     def _parcels(self, lane: PushLane, offsets: Sequence[int], *, kept: bool) -> list[Parcel]:
         """A parcel for every offset. `kept`: an entry that left the log may still have its copy as a dead letter."""

@@ -68,6 +68,17 @@ class Settling:
             if item.again:
                 self._ledger.released(lane, item.offset)
 
+    def missed(self, lane: PushLane, count: int, end: Offset | None) -> None:
+        """Retention removed entries of the lane, before `end` if one follows, before they were read: one record for all.
+
+        The lane's state knows of them already and is saved together with this, so a crash counts them once.
+        """
+        lane.tally.expired += count
+        self._board.count("tidings_expired_total", count)
+        cursor = lane.state.cursor
+        cause = f"{EXPIRED} unread: {count} after {cursor}" + ("" if end is None else f" and before {end}")
+        self._ledger.attempted(lane, Attempted(lane.key, Offset(cursor + 1), "expired", 0, self._now(), None, None, cause))
+
     def put_off(self, lane: PushLane, item: Item, seconds: float) -> None:
         """Nothing can be done about the item now; its turn comes again."""
         if lane.state.retry(item, Instant(self._now() + round(seconds * SECOND)), item.cause):

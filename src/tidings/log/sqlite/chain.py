@@ -48,7 +48,7 @@ WITH RECURSIVE back (id) AS (
   UNION ALL
   SELECT blocks.before FROM back JOIN blocks ON blocks.id = back.id WHERE blocks.first > ?
 )
-SELECT lane, partition, first, last, count, offsets, payloads, total FROM blocks
+SELECT lane, partition, first, last, count, offsets, payloads, total - count, total FROM blocks
 WHERE id IN back AND last > ? ORDER BY id LIMIT ?
 """
 
@@ -98,4 +98,4 @@ def walk(connection: sqlite3.Connection, lane: LaneNumber, partition: Partition,
     ).fetchone()
     start = station[0] if station else head(connection, lane, partition).block
     rows = connection.execute(_WALK, (start, after, after, limit)).fetchall()
-    return [Found(Block(*row[:7]), row[7]) for row in rows]
+    return [Found(Block(*row[:-1]), row[-1]) for row in rows]

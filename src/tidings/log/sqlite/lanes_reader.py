@@ -71,6 +71,11 @@ class SqliteLanesReader:
             later = head(connection, lane, partition).total - first[0].total
             return later + count_above(first[0].block, after)
 
+    def total(self, lane: LaneNumber, partition: Partition) -> int:
+        """See `LanesReader.total`."""
+        with self._snapshot() as connection:
+            return head(connection, lane, partition).total
+
     def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
         """See `LanesReader.asides`. All asides of one position come together, also beyond the limit."""
         start = after or (-1, -1)
