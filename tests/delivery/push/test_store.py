@@ -128,6 +128,17 @@ def test_old_records_are_trimmed_in_slices_and_numbers_go_on(tmp_path: Path) -> 
     reader.close()
 
 
+def test_the_room_of_what_was_trimmed_is_given_back(tmp_path: Path) -> None:
+    store = SqliteDeliveryStore(tmp_path)
+    large = [Burial(KEY, Offset(n), "status-500", 1, Instant(1), Instant(100), b"{}", bytes(64 << 10)) for n in range(250)]
+    store.save(Flush(burials=large))
+    while store.trim(Instant(500)):
+        pass
+    size = (tmp_path / "delivery-0.db").stat().st_size
+    assert size < 6 << 20, f"16 MiB were removed, the file still has {size}"
+    store.close()
+
+
 def test_a_save_is_all_or_nothing(tmp_path: Path) -> None:
     store, reader = SqliteDeliveryStore(tmp_path), SqliteDeliveryReader(tmp_path)
     other = sqlite3.connect(tmp_path / "delivery-0.db")

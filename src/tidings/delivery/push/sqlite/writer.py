@@ -13,9 +13,12 @@ from tidings.delivery.push.store import Burial, Flush, LaneKey, Loaded, SavedLan
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.log.sqlite.files import open_writer, translating
 from tidings.log.sqlite.hold import Hold
+from tidings.log.sqlite.retention import give_back_pages
 from tidings.log.sqlite.wal import Wal
 
 SLICE = 500
+GIVE_BACKS = 64
+"""Turns of giving pages back (128 pages each) after a trim at the most: saves wait for it."""
 
 # Each looks at the oldest few rows only, so that a trim that finds nothing costs nothing.
 _TRIMS = tuple(
@@ -73,19 +76,30 @@ class SqliteDeliveryStore:
         return None if row is None else str(row[0])
 
     def trim(self, before: Instant) -> int:
-        with self._lock:
-            with self._transaction():
-                gone = sum(self._db.execute(statement, (SLICE, before)).rowcount for statement in _TRIMS)
-            if gone:
-                self._db.execute("PRAGMA incremental_vacuum(256)").fetchall()
-            elif self._wal.dirty:
-                self._wal.rest()
+        with self._lock, self._transaction():
+            gone = sum(self._db.execute(statement, (SLICE, before)).rowcount for statement in _TRIMS)
+        if not gone:
+            self._tidy()
         return gone
 
     def close(self) -> None:
         with self._lock:
             self._db.close()
             self._hold.release()
+
+    def _tidy(self) -> None:
+        """Nothing is left to remove: give free pages back, with look-ups in between, and cut the write-ahead file."""
+        for _ in range(GIVE_BACKS):
+            if not self._give_back():
+                break
+        with self._lock:
+            self._wal.rest()
+
+    def _give_back(self) -> bool:
+        with self._lock, translating(self._path):
+            more = give_back_pages(self._db)
+            self._wal.committed(0)
+            return more
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
