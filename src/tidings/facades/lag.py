@@ -81,10 +81,11 @@ def _oldest_unrouted(log: LogReader, routed: Marks, end: Marks) -> Instant | Non
 
 def _oldest_undelivered(gauges: Gauges, behind: Sequence[SubscriptionLag]) -> Instant | None:
     firsts = [offset for one in behind if (offset := _first_open(gauges.lanes, one.lane)) is not None]
-    if not firsts:
-        return None
-    entry = gauges.log.fetch([Position(EMBEDDED, min(firsts))])
-    return next(iter(entry.values())).at if entry else None
+    # The oldest may be gone from the log; the others are waiting all the same.
+    for offset in sorted(set(firsts)):
+        for entry in gauges.log.fetch([Position(EMBEDDED, offset)]).values():
+            return entry.at
+    return None
 
 
 def _first_open(lanes: LanesReader, view: LaneView) -> Offset | None:

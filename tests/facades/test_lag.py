@@ -1,0 +1,46 @@
+"""The lag of subscriptions whose entries are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.delivery.worlds import World, in_world, until
+from tests.receivers import Receiver
+from tidings.clock import Instant
+from tidings.facades.lag import Gauges, Lags, measured
+from tidings.log.commands import Activate, Suspend
+from tidings.log.position import embedded
+from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.log.sqlite.reader import SqliteLogReader
+
+
+def test_what_is_gone_is_no_lag_and_hides_no_other_lag(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        lanes, log = SqliteLanesReader(tmp_path), SqliteLogReader(tmp_path)
+
+        def lags() -> Lags:
+            subscriptions = world.registry.snapshot().subscriptions.values()
+            return measured(Gauges(log, lanes, world.reader), subscriptions, Instant(world.clock.now() + 1))
+
+        def events() -> dict[str, int]:
+            return {str(one.name): one.events for one in lags().subscriptions}
+
+        with Receiver() as receiver:
+            gone, waiting = world.subscribe("gone", receiver.url), world.subscribe("waiting", receiver.url)
+            async with world.delivering():
+                await world.command(gone, Suspend())
+                await world.command(waiting, Suspend())
+                last = (await world.publish(3, gone))[-1].offset
+                assert events() == {"gone": 3, "waiting": 0}
+                await world.expire(Instant(world.clock.now() + 1))
+                await world.publish(2, waiting, first=4)
+                assert lags().delivery.seconds > 0, "what is still there is waiting"
+                world.lanes.trim(embedded(last))
+                assert events() == {"gone": 0, "waiting": 2}
+                await world.command(gone, Activate())
+                await until(lambda: world.reader.lane(gone).expired == 3)
+                assert events() == {"gone": 0, "waiting": 2}
+        lanes.close()
+        log.close()
+
+    in_world(tmp_path, scenario)
