@@ -8,7 +8,7 @@ from tests.registry.worlds import a_world, put, states, without
 from tidings.clock import Instant
 from tidings.errors import Conflict, Forbidden, InvalidDocument, NotFound
 from tidings.registry.model import Approval, Exposure, NamespaceSource, Subscription, Topic, TopicsSource
-from tidings.registry.rules import may_publish, plan_put
+from tidings.registry.rules import may_publish, plan_change
 
 ORDERS, BILLING = a_name("orders"), a_name("billing")
 PAIR = ("billing", "orders")
@@ -45,14 +45,14 @@ def test_numbers_that_a_caller_makes_up_do_not_count() -> None:
 
 def test_what_stands_already_is_no_change() -> None:
     world = a_world(a_topic(labels={"a": "1", "b": "2"}), a_subscription())
-    plan = plan_put(world, [a_topic(labels={"b": "2", "a": "1"}), a_subscription()], Instant(7))
+    plan = plan_change(world, [a_topic(labels={"b": "2", "a": "1"}), a_subscription()], [], Instant(7))
     assert (plan.puts, plan.ends, plan.numbers) == ((), (), world.numbers)
 
 
 @pytest.mark.parametrize(("before", "after"), [({"x": True}, {"x": 1}), ({"x": 1}, {"x": 1.0})])
 def test_a_filter_on_true_is_another_than_one_on_1(before: object, after: object) -> None:
     world = a_world(a_topic(), a_subscription(filter=a_filter(before)))
-    assert plan_put(world, [a_subscription(filter=a_filter(after))], Instant(7)).puts
+    assert plan_change(world, [a_subscription(filter=a_filter(after))], [], Instant(7)).puts
 
 
 def test_a_topic_and_its_subscription_come_together() -> None:

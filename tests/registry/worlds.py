@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.builders import a_name
 from tidings.clock import Instant
 from tidings.registry.model import ApprovalState, Snapshot
-from tidings.registry.port import Document
-from tidings.registry.rules import Plan, World, applied, plan_delete, plan_put
+from tidings.registry.port import Document, Ending
+from tidings.registry.rules import Plan, World, applied, plan_change
 
 
 def a_world(*documents: Document) -> World:
@@ -18,11 +20,19 @@ def a_world(*documents: Document) -> World:
 
 
 def put(world: World, *documents: Document, at: int = 1) -> World:
-    return after(world, plan_put(world, documents, Instant(at)))
+    return changed(world, documents, at=at)
 
 
 def without(world: World, kind: type[Document], name: str, *, force: bool = False) -> World:
-    return after(world, plan_delete(world, kind, a_name(name), force=force))
+    return changed(world, ends=[ending(kind, name, force=force)])
+
+
+def changed(world: World, puts: Sequence[Document] = (), ends: Sequence[Ending] = (), at: int = 1) -> World:
+    return after(world, plan_change(world, puts, ends, Instant(at)))
+
+
+def ending(kind: type[Document], name: str, *, force: bool = False) -> Ending:
+    return Ending(kind, a_name(name), force)
 
 
 def after(world: World, plan: Plan) -> World:

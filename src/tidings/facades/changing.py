@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tidings.events.schema import Schema
 from tidings.facades.parts import Parts
 from tidings.log.position import Marks
-from tidings.registry.model import Name, Snapshot
-from tidings.registry.port import Document
-from tidings.registry.rules import check
+from tidings.registry.model import Snapshot
+from tidings.registry.port import Document, Ending
+from tidings.registry.rules import World, check, plan_change
 
 Guard = Callable[[Snapshot], None]
 """Looks at what is in force at the moment of the change and raises what speaks against it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A document that is to end. `force`: also a topic that subscriptions ask for."""
-
-    kind: type[Document]
-    name: Name
-    force: bool = False
 
 
 def nothing_against(snapshot: Snapshot) -> None:
@@ -32,6 +22,12 @@ def nothing_against(snapshot: Snapshot) -> None:
 def check_documents(documents: Sequence[Document]) -> None:
     """Raise InvalidDocument unless every document is right in itself, its filter or schema included."""
     check(documents, compile_schema=Schema.compiled)
+
+
+def check_change(parts: Parts, documents: Sequence[Document], endings: Sequence[Ending]) -> None:
+    """Raise whatever `change` would raise, as far as it can be told now. Changes nothing."""
+    check_documents(documents)
+    plan_change(World(parts.snapshot), documents, endings, parts.clock.now())
 
 
 async def put(parts: Parts, documents: Sequence[Document], by: str, guard: Guard = nothing_against) -> Sequence[Document]:
@@ -47,16 +43,13 @@ async def end(parts: Parts, ending: Ending, by: str, guard: Guard = nothing_agai
 async def change(
     parts: Parts, documents: Sequence[Document], endings: Sequence[Ending], by: str, guard: Guard = nothing_against
 ) -> Sequence[Document]:
-    """Put documents and end others at one point of the log. Each ending is a revision of its own."""
+    """Put documents and end others in one revision, all or nothing; the documents put as they are in force."""
     check_documents(documents)
     at = parts.clock.now()
 
     def settle(marks: Marks) -> Sequence[Document]:
         guard(parts.registry.snapshot())
-        stored = parts.registry.put(documents, by=by, at=at, marks=marks) if documents else ()
-        for ending in endings:
-            parts.registry.delete(ending.kind, ending.name, by=by, at=at, marks=marks, force=ending.force)
-        return stored
+        return parts.registry.change(documents, endings, by=by, at=at, marks=marks).stored
 
     try:
         return await parts.log.fence(settle)

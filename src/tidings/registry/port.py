@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
+import msgspec
+
 from tidings.clock import Instant
 from tidings.log.position import Marks
 from tidings.registry.model import Approval, Change, Exposure, Name, Route, Snapshot, Subscription, Topic
 
 Document: TypeAlias = Topic | Exposure | Subscription | Approval
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """A document that is to end. `force`: also a topic that subscriptions ask for by name."""
+
+    kind: type[Document]
+    name: Name
+    force: bool = False
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """What a change came to: what was put as it is in force now, and what was ended as it was, each in the order given."""
+
+    stored: Sequence[Document]
+    ended: Sequence[Document]
 
 
 class RegistryReader(Protocol):
@@ -31,17 +48,19 @@ class RegistryReader(Protocol):
 class RegistryWriter(RegistryReader, Protocol):
     """Changes the registry. Calls come from one thread at a time, inside `LogWriter.fence`."""
 
-    def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
-        """Create or replace these documents in one revision that holds from above `marks`; durable when it returns.
+    def change(self, puts: Sequence[Document], endings: Sequence[Ending], *, by: str, at: Instant, marks: Marks) -> Changed:
+        """Create or replace documents and end others in one revision that holds from above `marks`; durable when it returns.
 
-        Assigns topic and lane numbers. All or nothing; a document equal to what is in force makes no new version.
+        All or nothing, and judged by what it leads to: a topic may end together with the subscriptions that ask for it. With
+        `force` it takes them along; those with other topics keep these. Assigns topic and lane numbers. A document equal to
+        what is in force makes no new version. Raises InvalidDocument, Forbidden, NotFound or Conflict.
         """
+
+    def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
+        """`change` that only puts; the documents as they are in force."""
 
     def delete(self, kind: type[Document], name: Name, *, by: str, at: Instant, marks: Marks, force: bool = False) -> Document:
-        """End the document in force from above `marks`, and what cannot stand without it. Raises NotFound or Conflict.
-
-        A topic that subscriptions ask for by name ends only with `force`; they keep their other topics, or end with it.
-        """
+        """`change` that only ends one document; the document as it was."""
 
     def forget(self, below: Marks) -> int:
         """Drop superseded versions that govern no position above `below`; how many went."""

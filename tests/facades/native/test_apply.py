@@ -65,11 +65,45 @@ def test_nothing_is_deleted_unless_asked_for_and_only_of_the_kinds_named(tmp_pat
         assert [one["name"] for one in api.call("GET", "/api/topics").json["topics"]] == ["orders"]
 
 
-def test_pruning_everything_takes_subscriptions_before_their_topics(tmp_path: Path) -> None:
+def test_pruning_everything_takes_topics_and_their_subscriptions_in_one_revision(tmp_path: Path) -> None:
     with an_api(tmp_path) as api:
         steps(api, HUB)
         assert len(steps(api, {"topics": [], "exposures": [], "subscriptions": [], "prune": True})) == 4 - 1
         assert api.call("GET", "/api/status").json["topics"] == 0
+        ended = api.call("GET", "/api/changes", after=1).json["changes"]
+        assert [(one["revision"], one["action"], one["kind"]) for one in ended] == [
+            (2, "delete", "subscription"),
+            (2, "delete", "topic"),
+            (2, "delete", "topic"),
+            (2, "delete", "exposure"),
+            (2, "delete", "approval"),
+        ]
+
+
+def test_new_topics_and_pruned_ones_change_hands_in_one_revision(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        steps(api, HUB)
+        billing = {"name": "billing", "topic": "new", "to": TO}
+        applied = api.call("POST", "/api/apply", {"topics": {"new": {}}, "subscriptions": [billing], "prune": True}).json
+        assert [(step["action"], step["name"]) for step in applied["steps"]] == [
+            ("create", "new"),
+            ("update", "billing"),
+            ("delete", "orders"),
+            ("delete", "payments"),
+        ]
+        assert applied["revision"] == 2
+
+
+def test_a_pruning_that_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        steps(api, HUB)
+        wanted = {"topics": {"orders": {"retention": "1d"}, "new": {}}, "prune": True}
+        for query in ("", "?dryRun=true"):
+            refused = api.call("POST", f"/api/apply{query}", wanted)
+            assert (refused.status, refused.json["code"]) == (409, "conflict")
+            assert "the topic payments has subscriptions: billing" in refused.json["detail"]
+        assert [one["name"] for one in api.call("GET", "/api/topics").json["topics"]] == ["orders", "payments"]
+        assert {change["revision"] for change in api.call("GET", "/api/changes").json["changes"]} == {1}
 
 
 def test_unknown_members_are_refused_wherever_they_stand(tmp_path: Path) -> None:

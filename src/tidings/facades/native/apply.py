@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field
 from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
 from tidings.facades import changing
-from tidings.facades.changing import Ending
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
@@ -22,7 +21,7 @@ from tidings.facades.native.subscriptions import wanted_by
 from tidings.facades.native.topics import TopicBody, topic_from
 from tidings.facades.native.wire import Wire
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
-from tidings.registry.port import Document
+from tidings.registry.port import Document, Ending
 from tidings.registry.rules import parse_name
 
 router = APIRouter(tags=["operating"])
@@ -78,15 +77,16 @@ async def apply(
     if not dry_run and (found.puts or found.endings):
         await changing.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
     elif dry_run:
-        changing.check_documents(found.puts)
+        changing.check_change(parts, found.puts, found.endings)
     steps = [Step(action=s.action, kind=s.kind, name=s.name, changes=s.changes) for s in found.steps]
     return Applied(dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision)
 
 
 def _guard(caller: Principal, found: Difference, now: Snapshot) -> None:
-    for document in found.puts:
-        if isinstance(document, Subscription):
-            refuse_foreign(caller, document.name, now)
+    names = [document.name for document in found.puts if isinstance(document, Subscription)]
+    names += [ending.name for ending in found.endings if ending.kind is Subscription]
+    for name in names:
+        refuse_foreign(caller, name, now)
 
 
 def _documents(body: HubDocument, snapshot: Snapshot, caller: Principal) -> list[Document]:
@@ -109,7 +109,7 @@ def _name(given: str | None, kind: str, index: int) -> Name:
 
 
 def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], caller: Principal) -> list[Ending]:
-    """What is in force and not in the document. Subscriptions go first: a topic that is asked for would stay."""
+    """What is in force and not in the document."""
     if not body.prune:
         return []
     if body.topics is not None or body.exposures is not None:

@@ -9,9 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from tidings.access.secrets import covered
-from tidings.facades.changing import Ending
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
-from tidings.registry.port import Document
+from tidings.registry.port import Document, Ending
 
 Action = Literal["create", "update", "delete"]
 

@@ -11,11 +11,11 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.errors import NotFound
 from tidings.facades import changing
-from tidings.facades.changing import Ending
 from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
 from tidings.facades.native.wire import Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
+from tidings.registry.port import Ending
 
 router = APIRouter(tags=["exposures"])
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Response
 from tidings.access.principals import Principal, Right
 from tidings.errors import Forbidden
 from tidings.facades import changing
-from tidings.facades.changing import Ending
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.subscription_body import SubscriptionBody, SubscriptionView, subscription_from, view_of
 from tidings.facades.native.wire import Wire, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Name, Snapshot, Subscription, TopicsSource
+from tidings.registry.port import Ending
 
 router = APIRouter(tags=["subscriptions"])
 

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from tidings.access.principals import Right
 from tidings.facades import changing
-from tidings.facades.changing import Ending
 from tidings.facades.native.callers import Caller, PartsOf, sees_topic, topic_of
 from tidings.facades.native.wire import Duration, Labels, Size, Wire, name_in_path, same_name
 from tidings.registry.model import Name, Topic
+from tidings.registry.port import Ending
 
 router = APIRouter(tags=["topics"])
 

@@ -4,7 +4,7 @@ Nothing here does I/O or asks for the time. Doors call `check` before a change; 
 """
 
 from tidings.registry.rules.approvals import decision, listed, may_publish, sourced
-from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_delete, plan_put
+from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_change
 from tidings.registry.rules.documents import check, check_shape
 from tidings.registry.rules.keys import Key, Version, key_of
 from tidings.registry.rules.names import covers, parse_name
@@ -25,8 +25,7 @@ __all__ = [
     "listed",
     "may_publish",
     "parse_name",
-    "plan_delete",
-    "plan_put",
+    "plan_change",
     "routes",
     "sourced",
 ]

@@ -1,4 +1,4 @@
-"""What a change of the registry comes to: numbers given, references checked, approvals and leftovers settled.
+"""What a change of the registry comes to: numbers given, approvals and leftovers settled.
 
 A plan is a value. The store writes it as one revision, all or nothing; `applied` says what is in force afterwards.
 """
@@ -6,18 +6,19 @@ A plan is a value. The store writes it as one revision, all or nothing; `applied
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from tidings.clock import Instant
-from tidings.errors import Conflict, Forbidden, NotFound
+from tidings.errors import Conflict, NotFound
 from tidings.log.position import LaneNumber, Marks, TopicNumber
-from tidings.registry.model import Approval, Exposure, Name, Snapshot, Subscription, Topic, TopicsSource
-from tidings.registry.port import Document
-from tidings.registry.rules.approvals import approvals_after, listed, sourced
+from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.port import Document, Ending
+from tidings.registry.rules.approvals import approvals_after, sourced
 from tidings.registry.rules.keys import WORDS, Key, Place, canonical, key_of
+from tidings.registry.rules.references import check_references
 from tidings.registry.rules.values import Fault, refuse
 
 NAMED = 5
@@ -47,28 +48,21 @@ class Plan(msgspec.Struct, frozen=True):
     numbers: Numbers = Numbers()
 
 
-def plan_put(world: World, documents: Sequence[Document], at: Instant) -> Plan:
-    """Put these documents into force. Raises InvalidDocument or Forbidden."""
-    seen = Counter(key_of(document) for document in documents)
-    refuse(documents, lambda document: _repeated(key_of(document), seen))
-    numbered, numbers = _numbered(world, documents, at)
-    changed = tuple(document for document in numbered if not _stands(world.snapshot, document))
-    after = applied(world.snapshot, Plan(changed), world.snapshot.revision)
-    refuse(documents, lambda document: _unknown(document, after))
-    for document in changed:
-        _check_listed(document, after)
-    return _with_approvals(world.snapshot, Plan(changed, (), numbers))
+def plan_change(world: World, puts: Sequence[Document], endings: Sequence[Ending], at: Instant) -> Plan:
+    """Put these documents into force and end those, judged by what both lead to together.
 
-
-def plan_delete(world: World, kind: type[Document], name: Name, *, force: bool) -> Plan:
-    """End a document and what cannot stand without it. Raises NotFound or Conflict."""
-    if kind is Approval:
-        raise Conflict("an approval ends with its subscription; reject it instead", found=str(name))
-    key = Key(WORDS[kind], name)
-    if key.place not in _tables(world.snapshot)[key.kind]:
-        raise NotFound(f"there is no {key.kind} {name}")
-    direct = _topic_leaves(world.snapshot, name, force=force) if kind is Topic else Plan(ends=(key,))
-    return _with_approvals(world.snapshot, msgspec.structs.replace(direct, numbers=world.numbers))
+    Raises InvalidDocument, Forbidden, NotFound or Conflict.
+    """
+    before = world.snapshot
+    ended = {_ending_key(before, ending): ending.force for ending in endings}
+    seen = Counter(map(key_of, puts))
+    refuse(puts, lambda document: _contradictions(key_of(document), seen, ended))
+    numbered, numbers = _numbered(world, puts, at)
+    changed = tuple(document for document in numbered if not _stands(before, document))
+    direct = Plan(changed, (*ended, *_exposures_left(before, ended)), numbers)
+    after = applied(before, direct, before.revision)
+    check_references(puts, changed, after)
+    return _with_approvals(before, _with_askers(direct, after, ended))
 
 
 def applied(before: Snapshot, plan: Plan, revision: int) -> Snapshot:
@@ -143,66 +137,51 @@ def _numbered(world: World, documents: Iterable[Document], at: Instant) -> tuple
     return numbered, numbers
 
 
-def _repeated(key: Key, seen: Counter[Key]) -> Iterator[Fault]:
+def _contradictions(key: Key, seen: Counter[Key], ended: Collection[Key]) -> Iterator[Fault]:
     if seen[key] > 1:
         yield "name", f"the {key.kind} {key} is given {seen[key]} times"
+    if key in ended:
+        yield "name", f"the {key.kind} {key} is to be put and to be ended at once"
 
 
-def _unknown(document: Document, after: Snapshot) -> Iterator[Fault]:
-    """What the document refers to and is not there."""
-    match document:
-        case Topic():
-            return
-        case Subscription(source=TopicsSource(topics)):
-            for n, topic in enumerate(topics):
-                yield from _missing(f"source.topics[{n}]", topic, after)
-        case Subscription():
-            return
-        case Exposure():
-            yield from _missing("topic", document.topic, after)
-        case Approval():
-            yield from _missing("topic", document.topic, after)
-            subscription = after.subscriptions.get(document.subscription)
-            if subscription is None:
-                yield "subscription", f"there is no subscription {document.subscription}"
-            elif not sourced(subscription, (document.topic,)):
-                yield "topic", f"the subscription {document.subscription} does not ask for {document.topic}"
-            elif document.topic not in after.exposures:
-                yield "topic", f"the topic {document.topic} has no exposure, so nothing is to be approved"
-        case _:
-            assert_never(document)
+def _ending_key(before: Snapshot, ending: Ending) -> Key:
+    if ending.kind is Approval:
+        raise Conflict("an approval ends with its subscription; reject it instead", found=str(ending.name))
+    key = Key(WORDS[ending.kind], ending.name)
+    if standing(before, key.kind, key.place) is None:
+        raise NotFound(f"there is no {key.kind} {ending.name}")
+    return key
 
 
-def _missing(path: str, topic: Name, after: Snapshot) -> Iterator[Fault]:
-    if topic not in after.topics:
-        yield path, f"there is no topic {topic}"
+def _exposures_left(before: Snapshot, ended: Collection[Key]) -> Iterator[Key]:
+    """The exposures that end with their topics and are not ended by name."""
+    for key in ended:
+        exposure = Key("exposure", key.name)
+        if key.kind == "topic" and key.name in before.exposures and exposure not in ended:
+            yield exposure
 
 
-def _check_listed(document: Document, after: Snapshot) -> None:
-    """A topic asked for by name refuses whoever is not on its list. A whole namespace simply leaves such topics out."""
-    if not isinstance(document, Subscription) or not isinstance(document.source, TopicsSource):
-        return
-    for topic in document.source.topics:
-        exposure = after.exposures.get(topic)
-        if exposure is not None and not listed(document.owner, exposure.subscribers):
-            raise Forbidden(f"{document.owner or 'an unnamed caller'} may not subscribe to {topic}", at=str(document.name))
+def _with_askers(plan: Plan, after: Snapshot, ended: Mapping[Key, bool]) -> Plan:
+    """The plan, and what becomes of subscriptions that still ask for its topics by name.
+
+    They keep such a topic from ending. Where that is forced, they keep their other topics, or end too.
+    """
+    forced = {key.name: force for key, force in ended.items() if key.kind == "topic"}
+    askers = [s for s in after.subscriptions.values() if any(topic in forced for topic in _by_name(s))] if forced else []
+    for topic, force in forced.items():
+        if not force and (asking := [s for s in askers if topic in _by_name(s)]):
+            raise _asked_for(topic, asking)
+    rests = [(s, tuple(sourced(s, after.topics))) for s in askers]
+    trimmed = [msgspec.structs.replace(s, source=TopicsSource(rest)) for s, rest in rests if rest]
+    taken_along = [Key("subscription", s.name) for s, rest in rests if not rest]
+    return Plan((*plan.puts, *trimmed), (*plan.ends, *taken_along), plan.numbers)
 
 
-def _topic_leaves(before: Snapshot, name: Name, *, force: bool) -> Plan:
-    """A topic that is asked for by name goes only when forced; its subscriptions then keep their other topics, or go too."""
-    asking = [s for s in before.subscriptions.values() if isinstance(s.source, TopicsSource) and name in s.source.topics]
-    if asking and not force:
-        names = ", ".join(sorted(str(s.name) for s in asking)[:NAMED])
-        more = f" and {len(asking) - NAMED} more" if len(asking) > NAMED else ""
-        raise Conflict(f"the topic {name} has subscriptions: {names}{more}", expected="delete them first, or force it")
-    ends = [Key("topic", name)]
-    if name in before.exposures:
-        ends.append(Key("exposure", name))
-    puts: list[Document] = []
-    for subscription in asking:
-        left = tuple(topic for topic in sourced(subscription, before.topics) if topic != name)
-        if left:
-            puts.append(msgspec.structs.replace(subscription, source=TopicsSource(left)))
-        else:
-            ends.append(Key("subscription", subscription.name))
-    return Plan(tuple(puts), tuple(ends))
+def _by_name(subscription: Subscription) -> Sequence[Name]:
+    return subscription.source.topics if isinstance(subscription.source, TopicsSource) else ()
+
+
+def _asked_for(topic: Name, asking: Sequence[Subscription]) -> Conflict:
+    names = ", ".join(sorted(str(s.name) for s in asking)[:NAMED])
+    more = f" and {len(asking) - NAMED} more" if len(asking) > NAMED else ""
+    return Conflict(f"the topic {topic} has subscriptions: {names}{more}", expected="delete them first, or force it")

@@ -13,8 +13,8 @@ from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
 from tidings.log.position import START, Marks
 from tidings.registry.model import Name, Snapshot
-from tidings.registry.port import Document
-from tidings.registry.rules import Key, Numbers, Plan, World, applied, check_shape, key_of, plan_delete, plan_put
+from tidings.registry.port import Changed, Document, Ending
+from tidings.registry.rules import Key, Numbers, Plan, World, applied, check_shape, key_of, plan_change
 from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import WORDS
 from tidings.registry.store import rows
@@ -53,26 +53,22 @@ class SqlRegistryWriter(SqlRegistryReader):
         with running(self._where), self._engine.connect() as connection:
             return self._current(connection).snapshot
 
-    def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
-        """Create or replace these documents in one revision; the documents as they are in force now.
+    def change(self, puts: Sequence[Document], endings: Sequence[Ending], *, by: str, at: Instant, marks: Marks) -> Changed:
+        """Put documents and end others in one revision. Filters and schemas are taken as they are: call `rules.check` before."""
+        check_shape(puts)
+        before, after = self._change(lambda world: plan_change(world, puts, endings, at), Stamp(by, at, marks))
+        return Changed(
+            [self._standing(after, key_of(document)) for document in puts],
+            [self._standing(before, Key(WORDS[ending.kind], ending.name)) for ending in endings],
+        )
 
-        Raises InvalidDocument and Forbidden. Filters and schemas are taken as they are: call `rules.check` before.
-        """
-        check_shape(documents)
-        snapshot = self._change(lambda world: plan_put(world, documents, at), Stamp(by, at, marks))
-        return [self._standing(snapshot, key_of(document)) for document in documents]
+    def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
+        """Create or replace these documents in one revision; the documents as they are in force now."""
+        return self.change(documents, (), by=by, at=at, marks=marks).stored
 
     def delete(self, kind: type[Document], name: Name, *, by: str, at: Instant, marks: Marks, force: bool = False) -> Document:
-        """End a document and what cannot stand without it; the document as it was. `force`: also a topic that is asked for."""
-        before = World(Snapshot(revision=0))
-
-        def planned(world: World) -> Plan:
-            nonlocal before
-            before = world
-            return plan_delete(world, kind, name, force=force)
-
-        self._change(planned, Stamp(by, at, marks))
-        return self._standing(before.snapshot, Key(WORDS[kind], name))
+        """End a document and what cannot stand without it; the document as it was."""
+        return self.change((), (Ending(kind, name, force),), by=by, at=at, marks=marks).ended[0]
 
     def forget(self, below: Marks) -> int:
         """Drop superseded versions that govern no position above `below`; how many went. The audit log stays."""
@@ -85,20 +81,20 @@ class SqlRegistryWriter(SqlRegistryReader):
         super().close()
         self._writing.dispose()
 
-    def _change(self, planning: Callable[[World], Plan], stamp: Stamp) -> Snapshot:
-        """Make one revision of the plan, unless it changes nothing; what is in force then."""
+    def _change(self, planning: Callable[[World], Plan], stamp: Stamp) -> tuple[Snapshot, Snapshot]:
+        """Make one revision of the plan, unless it changes nothing; what was in force before and what is now."""
         with running(self._where), self._writing.begin() as connection:
             world = self._current(connection)
             plan = planning(world)
             if not (plan.puts or plan.ends):
-                return world.snapshot
+                return world.snapshot, world.snapshot
             revision = world.snapshot.revision + 1
             marks = _raised(world.marks, stamp.marks)
             after = World(applied(world.snapshot, plan, revision), plan.numbers, marks)
             _write(connection, world, plan, msgspec.structs.replace(stamp, marks=marks))
         # Only now is it durable. Had the commit failed, the next change would read everything again.
         self._world = after
-        return after.snapshot
+        return world.snapshot, after.snapshot
 
     def _current(self, connection: Connection) -> World:
         """What this connection sees in force. Two threads may hold worlds of two revisions for a moment; the next call heals it."""
