@@ -7,7 +7,19 @@ from starlette.responses import HTMLResponse, Response
 
 from tidings import __version__
 from tidings.access.rules import OPEN
-from tidings.facades.native import answers, apply, changes, exposures, filters, lanes, reading, status, subscriptions, topics
+from tidings.facades.native import (
+    answers,
+    apply,
+    changes,
+    explain,
+    exposures,
+    filters,
+    lanes,
+    reading,
+    status,
+    subscriptions,
+    topics,
+)
 from tidings.facades.native.doorstep import Doorstep
 from tidings.facades.native.page import page
 from tidings.facades.parts import Parts
@@ -34,7 +46,7 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    for resource in (reading, lanes, topics, subscriptions, exposures, filters, apply, changes, status):
+    for resource in (reading, explain, lanes, topics, subscriptions, exposures, filters, apply, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
     app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)

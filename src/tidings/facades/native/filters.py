@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from fastapi import APIRouter
@@ -48,7 +48,7 @@ async def test_filter(body: TestBody, parts: PartsOf, caller: Caller) -> TestVie
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
 
-    explanation = filters.explain(_filter(body), _event(body))
+    explanation = filters.explain(_filter(body), event_of(body))
     return TestView(**explanation.as_json(), text=str(explanation))
 
 
@@ -62,7 +62,18 @@ def _filter(body: TestBody) -> Filter:
     return filters.parse(WHERE, body.where)
 
 
-def _event(body: TestBody) -> Event:
+class HasEvent(Protocol):
+    """A body with an event, or only its data."""
+
+    event: dict[str, Any] | None
+    data: Any
+
+    @property
+    def model_fields_set(self) -> set[str]: ...
+
+
+def event_of(body: HasEvent) -> Event:
+    """The event that a body names. Raises Malformed unless it is exactly one."""
     has_data = "data" in body.model_fields_set
     if (body.event is None) != has_data:
         raise Malformed("an event is needed", expected="event or data")

@@ -1,0 +1,99 @@
+"""Why does, or does not, an event reach a subscription? Judged by the versions in force at its position. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidings.errors import Expired, FilterSyntaxError
+from tidings.events.model import Event
+from tidings.events.stored import event_from
+from tidings.facades.parts import Parts
+from tidings.log.cursor import cursor_at
+from tidings.log.port import Entry
+from tidings.log.position import LaneNumber, Marks, Offset, Position
+from tidings.registry.model import ApprovalState, Route, Subscription, Topic
+
+if TYPE_CHECKING:
+    from tidings.filters import Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An event of a topic; `position` and `at` only when it was published."""
+
+    topic: Topic
+    event: Event
+    entry: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether one subscription gets the event, why in a sentence, and the filter's own explanation where it came to that."""
+
+    subscription: Subscription
+    gets: bool
+    why: str
+    explanation: Explanation | None = None
+
+
+def stored(parts: Parts, topic: Topic, position: Position) -> Question:
+    """The question about a published event. Raises Expired when it is there no more, or never was in this topic."""
+    entry = parts.reader.fetch([position]).get(position)
+    if entry is None or entry.topic != topic.number:
+        raise Expired(f"there is no event of {topic.name} at this cursor, or it was removed", found=cursor_at(position))
+    return Question(topic, event_from(entry.head, entry.data), entry)
+
+
+def verdicts(parts: Parts, question: Question, subscriptions: Sequence[Subscription]) -> Iterator[Verdict]:
+    """The verdict on each of these subscriptions, in their order."""
+    routes = _in_force(parts, question)
+    for subscription in subscriptions:
+        route = routes.get(subscription.lane)
+        if route is None:
+            yield Verdict(subscription, False, _why_not_in_force(parts, question, subscription))
+        else:
+            yield _judged(subscription, route, question.event)
+
+
+def _in_force(parts: Parts, question: Question) -> Mapping[LaneNumber, Route]:
+    if question.entry is None:
+        found = [route for route in parts.registry.routes(parts.reader.ends()) if route.until is None]
+    else:
+        partition, offset = question.entry.position
+        below: Marks = {partition: Offset(offset - 1)}
+        found = [route for route in parts.registry.routes(below) if _holds_at(route, question.entry.position)]
+    return {route.lane: route for route in found if question.topic.number in route.topics}
+
+
+def _holds_at(route: Route, position: Position) -> bool:
+    since = route.since.get(position.partition, 0)
+    until = None if route.until is None else route.until.get(position.partition, 0)
+    return since < position.offset and (until is None or position.offset <= until)
+
+
+def _judged(subscription: Subscription, route: Route, event: Event) -> Verdict:
+    # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
+    from tidings import filters
+
+    if route.filter is None:
+        return Verdict(subscription, True, "it has no filter: every event of its topics goes to it")
+    try:
+        explanation = filters.explain(filters.parse(route.filter.dialect, route.filter.text), event)
+    except FilterSyntaxError as error:
+        return Verdict(subscription, False, f"its filter cannot be evaluated and its events are set aside: {error}")
+    return Verdict(subscription, explanation.matched, str(explanation), explanation)
+
+
+def _why_not_in_force(parts: Parts, question: Question, subscription: Subscription) -> str:
+    approval = parts.snapshot.approvals.get((subscription.name, question.topic.name))
+    if question.entry is not None and subscription.created > question.entry.at:
+        return "it was created after the event was published"
+    if approval is not None and approval.state is not ApprovalState.GRANTED:
+        return f"its approval for {question.topic.name} is {approval.state.value}"
+    return (
+        f"it did not take events of {question.topic.name} at that time"
+        if question.entry
+        else (f"it does not take events of {question.topic.name}")
+    )
