@@ -218,8 +218,10 @@ class LogContract:
             writer = self.open_writer(tmp_path)
             waiting = asyncio.gather(*(writer.append([a_draft()]) for _ in range(20)))
             await asyncio.sleep(0)
+            assert writer.refusal() is None
             await writer.close()
             await writer.close()
+            assert writer.refusal()
             with pytest.raises(LogUnavailable):
                 await writer.append([a_draft()])
             with pytest.raises(LogUnavailable):

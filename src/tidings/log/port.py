@@ -84,6 +84,13 @@ class LogWriter(Protocol):
         Never stalls appends for longer than a slice. Safe to call again at any time.
         """
 
+    def refusal(self) -> str | None:
+        """Why appends are refused now; None while they are taken. Very cheap: asked for every health check, from any thread.
+
+        Known from the last append and what the writer watches anyway. After a failure it finds out by itself when appends work
+        again, also when nobody appends meanwhile.
+        """
+
     async def close(self) -> None:
         """Commit what waits, refuse what comes, release the files. Safe to call twice."""
 

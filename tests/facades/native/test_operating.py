@@ -1,17 +1,23 @@
 from __future__ import annotations
 
 import html.parser
+import os
 import re
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.api_process import ApiProcess, an_api
+from tidings.cli.root import app as cli
 from tidings.errors import DataFolderUnusable, Misconfigured, PortInUse
 from tidings.observe.board import Board
 
@@ -91,6 +97,38 @@ def test_health_tells_which_part_is_not_ready_and_why(tmp_path: Path) -> None:
         assert (answer.status, answer.json["parts"]["pipeline"]["reason"]) == (503, "Spark is starting")
 
 
+def own_view(api: ApiProcess) -> Any:
+    return api.call("GET", "/health/ready").json["parts"]["api"]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+
+
+def test_a_disk_without_room_makes_the_api_not_ready_until_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        assert own_view(api) == {"ready": True, "reason": ""}
+        with monkeypatch.context() as full:
+            full.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_bavail=10, f_frsize=4096))
+            until(lambda: not own_view(api)["ready"])
+            health, status = api.call("GET", "/health/ready"), api.call("GET", "/api/status").json
+            assert health.status == 503
+            assert "the disk is almost full" in health.json["parts"]["api"]["reason"]
+            assert (status["ready"], status["parts"]["api"]) == (False, health.json["parts"]["api"])
+            assert 'tidings_part_ready{part="api"} 0' in api.call("GET", "/metrics").body.decode()
+            shown = CliRunner().invoke(cli, ["status"], env={"TIDINGS_URL": f"http://127.0.0.1:{api.port}"})
+            assert shown.exit_code == 1 and "the disk is almost full" in shown.stdout
+            assert api.publish("orders", {}).status == 503
+        until(lambda: own_view(api)["ready"])
+        assert api.publish("orders", {}).status == 202
+
+
 def test_the_lag_of_routing_counts_what_no_one_has_routed(api: ApiProcess) -> None:
     api.call("PUT", "/api/topics/orders", {})
     for _ in range(3):
@@ -107,13 +145,8 @@ def test_metrics_count_what_was_published_and_refused(tmp_path: Path) -> None:
         api.publish("orders", b"1\n2\n", "application/x-ndjson")
         api.publish("nowhere", {})
         wanted = ('tidings_published_total{topic="orders"} 2', 'tidings_publish_refused_total{code="not-found"} 1')
-        text = ""
-        for _ in range(100):
-            text = api.call("GET", "/metrics").body.decode()
-            if all(line in text for line in wanted):
-                break
-            threading.Event().wait(0.05)
-        assert all(line in text for line in wanted), text
+        until(lambda: all(line in api.call("GET", "/metrics").body.decode() for line in wanted))
+        text = api.call("GET", "/metrics").body.decode()
         assert "tidings_publish_seconds_count 1" in text
         assert 'tidings_part_ready{part="api"} 1' in text
 

@@ -30,8 +30,9 @@ from tidings.log.wake import Listener
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer rests after a twentieth of a second."""
+    """The writer rests after a twentieth of a second, and tries again as soon."""
     monkeypatch.setattr(writer_module, "_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(writer_module, "_TRY_AGAIN_SECONDS", 0.05)
 
 
 def test_concurrent_appends_share_commits_on_either_event_loop(tmp_path: Path) -> None:
@@ -134,6 +135,47 @@ def test_a_nearly_full_disk_refuses_appends_until_there_is_room(tmp_path: Path) 
     asyncio.run(steps())
 
 
+def test_a_nearly_full_disk_is_told_before_anybody_appends(tmp_path: Path) -> None:
+    clock, room = ManualClock(), [500]
+
+    async def steps() -> None:
+        writer = SqliteLogWriter(tmp_path, log_settings(disk_reserve=1000), clock=clock, free=lambda folder: room[0])
+        async with opened(writer):
+            assert writer.refusal() == f"the disk is almost full at {tmp_path}, found 500; expected 1000 bytes free"
+            room[0] = 2000
+            clock.advance(1)
+            assert writer.refusal() is None
+
+    asyncio.run(steps())
+
+
+def test_a_failed_append_is_told_until_appends_work_again_though_nobody_appends(tmp_path: Path) -> None:
+    async def steps() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            await writer.append([a_draft(data=b"x" * 50_000)])
+            with files_cannot_grow(writer, beyond=4096):
+                with pytest.raises(LogUnavailable) as refused:
+                    await writer.append([a_draft()])
+                assert writer.refusal() == str(refused.value)
+                for _ in range(3):
+                    await writer.fence(lambda marks: writer._committer.try_again())
+                assert writer.refusal(), "trying changes nothing as long as the disk fails"
+            await until(lambda: writer.refusal() is None)
+            assert (await writer.append([a_draft()]))[0].offset == 2
+
+    asyncio.run(steps())
+
+
+def test_a_draft_that_cannot_be_stored_is_no_reason_to_refuse_others(tmp_path: Path) -> None:
+    async def steps() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            with pytest.raises(OverflowError):
+                await writer.append([a_draft(key_hash=1 << 70)])
+            assert writer.refusal() is None
+
+    asyncio.run(steps())
+
+
 def test_a_full_disk_acknowledges_nothing_of_the_group_and_recovers(tmp_path: Path) -> None:
     """The operating system refuses to let files grow: what SQLite meets then is a write that fails halfway."""
     check_failing_disk(tmp_path, files_cannot_grow)
@@ -168,9 +210,9 @@ def check_failing_disk(folder: Path, failing: Failing) -> None:
 
 
 @contextmanager
-def files_cannot_grow(writer: SqliteLogWriter) -> Iterator[None]:
+def files_cannot_grow(writer: SqliteLogWriter, beyond: int = 200_000) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (beyond, hard))
     try:
         yield
     finally:
@@ -214,6 +256,7 @@ def test_nobody_waits_for_ever_on_a_writer_that_broke(tmp_path: Path, monkeypatc
             assert all(isinstance(answer, LogUnavailable) for answer in answers)
             with pytest.raises(LogUnavailable):
                 await writer.append([a_draft()])
+            assert "has stopped" in (writer.refusal() or "")
         await open_writer(tmp_path).close()
 
     asyncio.run(steps())

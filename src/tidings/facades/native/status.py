@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from http import HTTPStatus
 
+import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
@@ -91,7 +92,13 @@ class Readiness(Wire):
 def faces_of(parts: Parts) -> dict[str, Face]:
     """The boards of all parts; this process's own without the detour over its file."""
     faces = read_faces(parts.settings.data / "run")
-    return {**faces, "api": parts.board.face()}
+    return {**faces, "api": _own_face(parts)}
+
+
+def _own_face(parts: Parts) -> Face:
+    """The board of the api part. While the log takes nothing it is not ready: nobody can publish."""
+    face, refusal = parts.board.face(), parts.log.refusal()
+    return msgspec.structs.replace(face, ready=False, reason=refusal) if face.ready and refusal else face
 
 
 def _part_views(parts: Parts) -> dict[str, PartView]:

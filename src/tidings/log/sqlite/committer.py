@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tidings.clock import Clock
 from tidings.config import LogSettings
-from tidings.errors import DataFolderUnusable, LogUnavailable, tolerating
+from tidings.errors import DataFolderUnusable, LogUnavailable, TidingsError, tolerating
 from tidings.log.port import Draft
 from tidings.log.position import Offset
-from tidings.log.sqlite.entries import LOG, insert, last_offset, log_file
+from tidings.log.sqlite.entries import LOG, insert, last_offset, log_file, rewrite_version
 from tidings.log.sqlite.files import open_writer, roll_back, translating, translation
 from tidings.log.sqlite.hold import Hold
 from tidings.log.sqlite.retention import Sweep
@@ -57,12 +58,21 @@ class DiskGuard:
                 retry_after=5,
             )
 
+    def refusal(self) -> str | None:
+        """What `check` would raise, as a sentence. Any thread may ask."""
+        try:
+            self.check()
+        except LogUnavailable as error:
+            return str(error)
+        return None
+
 
 class Committer:
     """The only writer of log.db. Used by one thread at a time. After any failed commit nothing of it is kept.
 
     One exception is in no program's hands: when syncing fails and the machine stops right then, the group may be found in the
     file later. Nobody was told that it is there, and its offsets are not given again.
+    `failure` says what the last commit met that failed for what the disk did, until one succeeds.
     """
 
     def __init__(self, folder: Path, settings: LogSettings, guard: DiskGuard) -> None:
@@ -70,6 +80,7 @@ class Committer:
         self._wal_bytes = settings.wal_bytes
         self._guard = guard
         self._last: int | None = None
+        self.failure: str | None = None
         self._hold = Hold(self.path)
         try:
             self._connect()
@@ -89,15 +100,19 @@ class Committer:
         """
         self._guard.check()
         first = self.end() + 1
-        try:
-            insert(self._connection, drafts, first)
-        except BaseException as error:
-            self._recover()
-            if isinstance(error, sqlite3.Error) and (self._last is None or not isinstance(error, _CONTENT_ERRORS)):
-                raise translation(error, self.path) from error
-            raise
+        self._change(lambda connection: insert(connection, drafts, first))
         self._last = first + len(drafts) - 1
         return Offset(first)
+
+    def try_again(self) -> None:
+        """After a failure: find out whether commits work again, by one that changes nothing."""
+        with suppress(LogUnavailable, DataFolderUnusable):
+            self.end()
+            self._change(rewrite_version)
+
+    def refusal(self) -> str | None:
+        """Why a commit would be refused, as far as it can be told without one. Any thread may ask."""
+        return self.failure or self._guard.refusal()
 
     def settled(self, size: int) -> None:
         """The commit was acknowledged: now there is time for the write-ahead file."""
@@ -127,6 +142,20 @@ class Committer:
             self._connection.close()
         self._hold.release()
 
+    def _change(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        try:
+            change(self._connection)
+        except BaseException as error:
+            self._recover()
+            if isinstance(error, sqlite3.Error) and (self._last is None or not isinstance(error, _CONTENT_ERRORS)):
+                raise self._failed(translation(error, self.path)) from error
+            raise
+        self.failure = None
+
+    def _failed(self, error: TidingsError) -> TidingsError:
+        self.failure = str(error)
+        return error
+
     def _connect(self) -> None:
         self._connection = open_writer(self.path, LOG, self._wal_bytes)
         self._wal = Wal(self._connection, self._wal_bytes)
@@ -139,7 +168,7 @@ class Committer:
         try:
             self._connect()
         except DataFolderUnusable as error:
-            raise LogUnavailable(f"the log is unavailable: {error.what}", at=error.at) from error
+            raise self._failed(LogUnavailable(f"the log is unavailable: {error.what}", at=error.at)) from error
 
     def _recover(self) -> None:
         """Forget the failed group and ask the file for the newest offset: it alone knows what was committed.

@@ -67,5 +67,10 @@ def insert(connection: sqlite3.Connection, drafts: Sequence[Draft], first: int) 
             at += rows
 
 
+def rewrite_version(connection: sqlite3.Connection) -> None:
+    """Commit a page that stays as it was: whatever keeps entries from being committed keeps this as well."""
+    connection.execute(f"PRAGMA user_version={LOG.version}")
+
+
 def _fitting(rows: int) -> int:
     return rows if rows <= _EXACT else next(chunk for chunk in _CHUNKS if chunk <= rows)

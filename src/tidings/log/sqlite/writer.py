@@ -31,6 +31,7 @@ from tidings.log.wake import Bell
 T = TypeVar("T")
 
 _IDLE_SECONDS = 5.0
+_TRY_AGAIN_SECONDS = 1.0
 
 _lines = logging.getLogger("tidings.log")
 
@@ -81,6 +82,7 @@ class SqliteLogWriter:
         self._group_bytes = settings.wal_bytes // 4
         self._held = 0
         self._closing = False
+        self._broken = False
         self.commits = 0
         self._thread = threading.Thread(target=self._run, name="tidings-log-writer", daemon=True)
         self._thread.start()
@@ -110,6 +112,12 @@ class SqliteLogWriter:
         while await self._between_commits(partial(self._committer.sweep, sweep)):
             pass
         return sweep.gone
+
+    def refusal(self) -> str | None:
+        """See `LogWriter.refusal`. The disk is looked at, at most once a second, and only its free room."""
+        if self._closing:
+            return "the writer of the log has stopped: start the hub again" if self._broken else "the log is closed"
+        return self._committer.refusal()
 
     async def close(self) -> None:
         """See `LogWriter.close`."""
@@ -148,6 +156,7 @@ class SqliteLogWriter:
         try:
             self._work()
         except Exception:
+            self._broken = True
             _lines.exception("the writer of the log has stopped")
         finally:
             self._closing = True
@@ -173,11 +182,13 @@ class SqliteLogWriter:
                 _call(item.loop, partial(_fail, item.future, _own(closed)))
 
     def _next(self) -> _Item | None:
-        """The next item; None after a while in which nothing came, with the write-ahead file cut."""
+        """The next item; None after a while in which nothing came and there was something to do about it."""
+        failed = self._committer.failure is not None
+        patience = _TRY_AGAIN_SECONDS if failed else _IDLE_SECONDS if self._committer.unsettled else None
         try:
-            return self._queue.get(timeout=_IDLE_SECONDS if self._committer.unsettled else None)
+            return self._queue.get(timeout=patience)
         except queue.Empty:
-            self._committer.rest()
+            self._committer.try_again() if failed else self._committer.rest()
             return None
 
     def _gather(self, first: _Append) -> tuple[list[_Append], _Item | None]:
