@@ -102,6 +102,10 @@ class Hub:
         face = read_faces(self.data / "run").get(part)
         return face.pid if face is not None and face.reason != "its process has ended" else None
 
+    def is_ready(self, part: str) -> bool:
+        face = read_faces(self.data / "run").get(part)
+        return face is not None and face.ready
+
     def kill(self, part: str) -> bool:
         """kill -9 of a part, or of the supervisor; whether there was anything to kill."""
         pid = self.pid if part == "supervisor" else self.child(part)
