@@ -236,6 +236,7 @@ def _server_config(api: Api, server: ServerSettings) -> uvicorn.Config:
         head_bytes=server.header_bytes,
         head_time=server.header_timeout,
         body_time=server.body_timeout,
+        answer_time=server.answer_timeout,
         keep_alive=server.keep_alive,
         connections=server.max_connections,
     )

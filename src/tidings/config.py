@@ -31,6 +31,7 @@ class ServerSettings:
     header_bytes: Size
     header_timeout: Seconds
     body_timeout: Seconds
+    answer_timeout: Seconds
     keep_alive: Seconds
     max_connections: int
 

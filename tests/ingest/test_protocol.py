@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import gc
 import resource
+import threading
 import time
 from typing import Any
 
 import pytest
 
-from tests.ingest.wire import LIMITS, Answer, a_server, connect, exchange, read_answer
+from tests.ingest.wire import LIMITS, Answer, a_server, connect, exchange, read_answer, wait_until_gone
 
 QUICK = dataclasses.replace(LIMITS, head_time=0.4, body_time=0.4, keep_alive=0.4)
+UNREAD = dataclasses.replace(LIMITS, answer_time=0.4)
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
@@ -124,6 +127,55 @@ def test_an_idle_connection_is_closed_without_a_word() -> None:
         connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         assert read_answer(connection).status == 200
         assert connection.recv(1) == b""
+
+
+class Talkative:
+    """Answers without end, and remembers when it was told to stop."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        talking = asyncio.ensure_future(self._talk(send))
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        talking.cancel()
+        self.over.set()
+
+    async def _talk(self, send: Any) -> None:
+        while True:
+            await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+            await asyncio.sleep(0)
+
+
+def test_a_client_that_stops_reading_an_endless_answer_is_let_go() -> None:
+    app = Talkative()
+    with a_server(app, UNREAD) as port, connect(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert connection.recv(1000)
+        assert app.over.wait(20)
+
+
+def test_a_client_that_goes_on_reading_is_not_let_go() -> None:
+    app = Talkative()
+    patient = dataclasses.replace(LIMITS, answer_time=8)
+    with a_server(app, patient) as port, connect(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        for _ in range(200):
+            assert connection.recv(100_000)
+        assert not app.over.is_set()
+
+
+def test_a_whole_answer_that_nobody_reads_is_not_kept_for_ever() -> None:
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"30000000")]})
+        await send({"type": "http.response.body", "body": b"x" * 30_000_000})
+
+    with a_server(large, UNREAD) as port, connect(port) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        wait_until_gone(connection)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import socket
 import threading
 import time
@@ -16,7 +17,7 @@ import uvicorn
 
 from tidings.ingest.protocol import WireLimits, limited
 
-LIMITS = WireLimits(head_bytes=65536, head_time=10, body_time=30, keep_alive=75, connections=1000)
+LIMITS = WireLimits(head_bytes=65536, head_time=10, body_time=30, answer_time=30, keep_alive=75, connections=1000)
 
 
 @contextmanager
@@ -75,3 +76,10 @@ def exchange(port: int, raw: bytes) -> Answer:
     with connect(port) as connection:
         connection.sendall(raw)
         return read_answer(connection)
+
+
+def wait_until_gone(connection: socket.socket) -> None:
+    """Until the other end has let go of the connection, without reading from it."""
+    look = select.poll()
+    look.register(connection, select.POLLHUP | select.POLLERR)
+    assert look.poll(20_000)

@@ -1,13 +1,16 @@
-"""HTTP/1.1 reading with limits: head bytes, head time and body time are bounded while bytes arrive (431, 408, 400).
+"""HTTP/1.1 with limits: head bytes, head time and body time are bounded while bytes arrive (431, 408, 400).
 
-uvicorn's httptools protocol alone buffers any head (50 MB were taken) and waits for ever. One sweep per server looks at all
-connections now and then, so a request costs no timer.
+So is the time in which a client lets its answers stand unread. uvicorn's httptools protocol alone buffers any head (50 MB were
+taken) and waits for ever. One sweep per server looks at all connections now and then, so a request costs no timer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
@@ -18,6 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from tidings.ingest.unread import Unread
 from tidings.problems import BAD_HTTP, BODY_TOO_SLOW, HEAD_TOO_LARGE, HEAD_TOO_SLOW, TOO_MANY_CONNECTIONS, Problem
 
 LINGER = 2.0
@@ -25,6 +29,9 @@ LINGER = 2.0
 
 CYCLE = "tidings.cycle"
 """Where a request's scope holds what `answer_at_once` needs."""
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""The linger option that lets the kernel forget what was not read."""
 
 logger = logging.getLogger("tidings.ingest")
 
@@ -36,6 +43,7 @@ class WireLimits:
     head_bytes: int
     head_time: float
     body_time: float
+    answer_time: float
     keep_alive: float
     connections: int
 
@@ -65,6 +73,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.phase = Phase.HEAD
         self.since = self.loop.time()
+        self._unread = Unread.at(self.since)
         # Bytes that came since the head began, or since the last piece of body: what a parser may be holding back.
         self._held = 0
         self._chunk = 0
@@ -158,8 +167,16 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
+    def resume_writing(self) -> None:
+        self._unread = Unread.at(self.loop.time())
+        super().resume_writing()
+
     def expire(self, now: float) -> None:
         """Called by the sweep: end what has taken too long."""
+        self._unread = self._unread.looked(self.transport.get_write_buffer_size(), now)
+        if now - self._unread.since > self.limits.answer_time:
+            self._drop()
+            return
         waited = now - self.since
         match self.phase:
             case Phase.HEAD if waited > self.limits.head_time:
@@ -172,6 +189,15 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.transport.close()
             case Phase.IDLE if waited > self.limits.keep_alive and not self._busy():
                 self.transport.close()
+
+    def _drop(self) -> None:
+        """End the connection at once. Closing would wait, here and then in the kernel, until everything is read.
+
+        Whoever writes the answer is told that the client left.
+        """
+        with suppress(OSError):
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
 
     def _busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -212,7 +238,7 @@ class Sweep:
     def __init__(self, loop: asyncio.AbstractEventLoop, state: ServerState, limits: WireLimits) -> None:
         self._loop = loop
         self._state = state
-        self._pause = min(1.0, limits.head_time / 4, limits.body_time / 4, limits.keep_alive / 4)
+        self._pause = min(1.0, limits.head_time / 4, limits.body_time / 4, limits.answer_time / 4, limits.keep_alive / 4)
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:

@@ -25,6 +25,7 @@ ROUTES = {
     "/api/topics": {"get"},
     "/api/topics/{name}": {"get", "put", "delete"},
     "/api/topics/{name}/events": {"get", "post"},
+    "/api/topics/{name}/explain": {"post"},
     "/api/subscriptions": {"get"},
     "/api/subscriptions/{name}": {"get", "put", "delete"},
     "/api/subscriptions/{name}/state": {"get", "put"},

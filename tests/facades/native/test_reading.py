@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
+from tests.ingest.wire import connect, wait_until_gone
 from tidings.log.port import Routed
 from tidings.log.position import embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
@@ -70,6 +71,18 @@ def test_a_reader_that_waits_is_woken_by_the_next_event(api: ApiProcess) -> None
 def test_waiting_ends_with_only_a_cursor_when_nothing_comes(api: ApiProcess) -> None:
     api.call("PUT", "/api/topics/silent", {})
     assert [line.keys() for line in api.lines("silent", after="_last", wait=0.2)] == [{"cursor"}]
+
+
+def test_a_reader_that_stops_reading_is_let_go(tmp_path: Path) -> None:
+    with an_api(tmp_path, server={"answer_timeout": "400ms"}) as api:
+        api.call("PUT", "/api/topics/large", {})
+        for _ in range(10):
+            api.publish("large", b"\n".join([b'"%b"' % (b"x" * 60_000)] * 50), NDJSON)
+        with connect(api.port) as connection:
+            connection.sendall(b"GET /api/topics/large/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            wait_until_gone(connection)
+        assert len(api.events("large")) == 500
 
 
 @pytest.mark.parametrize("cursor", ["x", "0", "0-", "-1", "0-1.", "0-99999999999999999999", "1-2-3", "٣-1"])
