@@ -15,9 +15,10 @@ import pytest
 
 from tests.backup.folders import a_database, a_folder, append, count
 from tidings.backup import archive
-from tidings.backup.sqlite import LEAP, Pinned, pin_all
+from tidings.backup.sqlite import Pinned, pin_all
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, Malformed, NotFound
+from tidings.log.sqlite.entries import LEAP
 from tidings.serve import folder as data_folder
 
 NOW = Instant(1_700_000_000_000_000)

@@ -94,6 +94,7 @@ class LogContract:
             pages = list(all_pages(lambda after: log.scan(after, upto, Limit(entries=1))))
             assert sorted(e.head for p in pages for e in p) == [b"1", b"2"]
             assert [e.topic for e in log.read(COMMANDS, {}, EVERYTHING).entries] == [COMMANDS]
+            assert (log.count({}, upto), log.count({}, log.ends()), log.count(upto, upto)) == (2, 3, 0)
 
     def test_a_scan_never_claims_to_have_passed_what_is_still_to_come(self, tmp_path: Path) -> None:
         async def steps() -> None:

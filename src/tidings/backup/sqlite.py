@@ -9,15 +9,13 @@ from pathlib import Path
 
 from tidings.backup.order import LOG, REGISTRY, pin_order
 from tidings.errors import DataFolderUnusable, Unavailable
+from tidings.log.sqlite.entries import LEAP
 
 Progress = Callable[[int], None]
 """Told how many bytes were done since the last call."""
 
 _PAGES_A_STEP = 512
 _TRIES = 50
-
-LEAP = 1 << 32
-"""How far positions leap ahead at a restore."""
 
 
 class Pinned:

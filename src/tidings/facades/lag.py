@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.port import DeliveryReader, LaneView
 from tidings.log.port import LanesReader, Limit, LogReader
-from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position
+from tidings.log.position import EMBEDDED, LaneNumber, Marks, Offset, Position
 from tidings.registry.model import Name, Subscription
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Entries that are not done yet, and the age of the oldest of them in seconds."""
+    """Events that are not done yet, and the age of the oldest of them in seconds."""
 
     events: int
     seconds: float
@@ -59,7 +59,7 @@ def measured(gauges: Gauges, subscriptions: Iterable[Subscription], now: Instant
     return Lags(
         end=end,
         routed=routed,
-        routing=Lag(_between(routed, end), _age(now, _oldest_unrouted(gauges.log, routed, end))),
+        routing=Lag(gauges.log.count(routed, end), _age(now, _oldest_unrouted(gauges.log, routed, end))),
         delivery=Lag(sum(one.events for one in behind), _age(now, _oldest_undelivered(gauges, behind))),
         subscriptions=listed,
     )
@@ -68,10 +68,6 @@ def measured(gauges: Gauges, subscriptions: Iterable[Subscription], now: Instant
 def _of_subscription(lanes: LanesReader, subscription: Subscription, views: Mapping[LaneNumber, LaneView]) -> SubscriptionLag:
     view = views.get(subscription.lane) or LaneView(lane=subscription.lane)
     return SubscriptionLag(subscription.name, lanes.count_after(view.lane, view.low_water, EMBEDDED), view)
-
-
-def _between(low: Marks, high: Marks) -> int:
-    return sum(max(0, offset - low.get(partition, START)) for partition, offset in high.items())
 
 
 def _oldest_unrouted(log: LogReader, routed: Marks, end: Marks) -> Instant | None:

@@ -110,6 +110,12 @@ class LogReader(Protocol):
     def ends(self) -> Marks:
         """The position of the newest entry of every partition. Cheap: called for every micro-batch."""
 
+    def count(self, after: Marks, upto: Marks) -> int:
+        """How many entries of all topics are after `after` and at or below `upto`, commands left out. Cheap, however many.
+
+        Exact where nothing in between was ever removed; else it may be too many.
+        """
+
     def removed(self, topic: TopicNumber) -> Marks:
         """Entries of this topic at or below these marks may have been removed; a cursor below them has expired."""
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,8 +18,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.api_process import ApiProcess, an_api
+from tidings.backup.sqlite import leap_ahead
 from tidings.cli.root import app as cli
 from tidings.errors import DataFolderUnusable, Misconfigured, PortInUse
+from tidings.log.port import Routed
+from tidings.log.position import embedded
+from tidings.log.sqlite.lanes import SqliteLanesWriter
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import Board
 
 ROUTES = {
@@ -138,6 +144,28 @@ def test_the_lag_of_routing_counts_what_no_one_has_routed(api: ApiProcess) -> No
     assert status["lag"]["routing"]["events"] == 3
     assert status["lag"]["routing"]["seconds"] > 0
     assert (status["end"], status["routed"], status["topics"]) == ("0-3", "0-0", 1)
+
+
+def test_the_lag_of_routing_counts_neither_commands_nor_the_leap_of_a_restore(tmp_path: Path) -> None:
+    def lag(api: ApiProcess) -> int:
+        return int(api.call("GET", "/api/status").json["lag"]["routing"]["events"])
+
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
+        api.publish("orders", b"1\n2\n3\n", "application/x-ndjson")
+        api.call("PUT", "/api/subscriptions/billing/state", {"state": "suspended"})
+        assert (lag(api), api.call("GET", "/api/status").json["end"]) == (3, "0-4")
+    leap_ahead(tmp_path / "log.db")
+    with an_api(tmp_path) as api:
+        assert lag(api) == 3
+        api.publish("orders", {})
+        assert lag(api) == 4
+        with closing(SqliteLanesWriter(tmp_path)) as lanes:
+            lanes.write(Routed((), embedded(2)))
+            assert lag(api) == 2
+            lanes.write(Routed((), SqliteLogReader(tmp_path).ends()))
+        assert lag(api) == 0
 
 
 def test_metrics_count_what_was_published_and_refused(tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from tests.builders import a_draft
 from tests.contracts.log_contract import EVERYTHING, ORDERS, opened
 from tests.log.sqlite.opening import open_writer
+from tidings.backup.sqlite import leap_ahead
 from tidings.errors import LogUnavailable
 from tidings.log.port import Draft, Limit, Retention
-from tidings.log.position import COMMANDS, Position, embedded
+from tidings.log.position import COMMANDS, EMBEDDED, Position, embedded
 from tidings.log.sqlite import reader as reader_module
-from tidings.log.sqlite.entries import size_of
+from tidings.log.sqlite.entries import LEAP, size_of
 from tidings.log.sqlite.reader import Cut, SqliteLogReader
 
 
@@ -47,6 +48,19 @@ def test_a_cut_passes_commands_without_counting_them(tmp_path: Path) -> None:
     assert log.cut({}, Limit(entries=10))[:2] == (4, 2)
     assert log.cut({}, Limit(entries=2))[:2] == (3, 2)
     assert log.cut(embedded(3), Limit())[:2] == (4, 0)
+
+
+@pytest.mark.parametrize("routed", range(8))
+def test_what_is_counted_is_what_a_scan_finds_also_over_leaps(tmp_path: Path, routed: int) -> None:
+    topics = (ORDERS, COMMANDS, ORDERS, ORDERS)
+    for _ in range(3):
+        a_log(tmp_path, *(a_draft(topic=topic) for topic in topics)).close()
+        leap_ahead(tmp_path / "log.db")
+    log = SqliteLogReader(tmp_path)
+    end = log.ends()
+    assert end[EMBEDDED] > 2 << 32
+    for after in (embedded(routed), embedded(routed + LEAP), end):
+        assert log.count(after, end) == len(log.scan(after, end, EVERYTHING).entries)
 
 
 def test_columns_are_the_same_entries_as_the_scan(tmp_path: Path) -> None:

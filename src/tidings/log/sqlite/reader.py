@@ -15,7 +15,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.port import Entry, Limit, Page
 from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, TopicNumber, embedded
-from tidings.log.sqlite.entries import LOG, last_offset, log_file
+from tidings.log.sqlite.entries import LOG, count, last_offset, log_file
 from tidings.log.sqlite.reading import Reading
 
 Row: TypeAlias = tuple[Any, ...]
@@ -26,6 +26,7 @@ _SCAN = f'SELECT {_COLUMNS} FROM entries WHERE "offset" > ? AND "offset" <= ? AN
 _FETCH = f'SELECT {_COLUMNS} FROM entries WHERE "offset" IN (SELECT value FROM json_each(?))'
 _SIZES = 'SELECT "offset", size FROM entries WHERE "offset" > ? AND "offset" <= ? AND topic <> 0 ORDER BY "offset" LIMIT ?'
 _TOTAL = f'SELECT count(*), total(size), max("offset") FROM ({_SIZES})'
+_COMMANDS = 'SELECT count(*) FROM entries WHERE topic = 0 AND "offset" > ? AND "offset" <= ?'
 _size = itemgetter(6)
 _CHUNK = 16
 
@@ -97,6 +98,13 @@ class SqliteLogReader:
         """See `LogReader.ends`."""
         with self._file.statements() as connection:
             return embedded(last_offset(connection))
+
+    def count(self, after: Marks, upto: Marks) -> int:
+        """See `LogReader.count`."""
+        bounds = (_from(after), _from(upto))
+        with self._file.statements() as connection:
+            (commands,) = connection.execute(_COMMANDS, bounds).fetchone()
+            return count(connection, *bounds) - int(commands)
 
     def removed(self, topic: TopicNumber) -> Marks:
         """See `LogReader.removed`."""
