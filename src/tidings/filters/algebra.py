@@ -24,8 +24,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import texts
-from tidings.filters.paths import Path
+from tidings.filters import cesql, texts
+from tidings.filters.paths import AttributesPath, Path
 
 Scalar: TypeAlias = bool | int | Decimal | str | None
 
@@ -140,6 +140,14 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class Cesql:
+    """The expression is the boolean true, without an error, for the attributes it names (SQL-12). Build it with `cesql_of`."""
+
+    path: AttributesPath
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Every part holds. Build it with `all_of`: two parts at least."""
 
@@ -167,7 +175,7 @@ class Always:
     value: bool
 
 
-Leaf: TypeAlias = Compare | OneOf | Text | Exists
+Leaf: TypeAlias = Compare | OneOf | Text | Exists | Cesql
 Filter: TypeAlias = Leaf | AllOf | AnyOf | Not | Always
 
 
@@ -189,6 +197,12 @@ def any_of(*parts: Filter) -> Filter:
         case (part,):
             return part
     return AnyOf(parts)
+
+
+def cesql_of(text: object) -> Cesql:
+    """The condition that an expression stands for. Raises FilterSyntaxError with the column."""
+    expression = cesql.accepted(text)
+    return Cesql(AttributesPath(expression.names), expression.text)
 
 
 def there_but_not(leaf: OneOf | Text) -> Filter:

@@ -14,7 +14,8 @@ import msgspec
 
 from tidings.errors import shortened
 from tidings.events.model import Event
-from tidings.filters.algebra import AllOf, Always, AnyOf, Filter, Not
+from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Not
+from tidings.filters.cesql import told
 from tidings.filters.dialects.printer import printed
 from tidings.filters.meaning import Read, reading, test_of
 from tidings.filters.payload import MISSING
@@ -66,6 +67,8 @@ class Explanation:
 
     def _leaf(self) -> dict[str, Any]:
         leaf: dict[str, Any] = {"condition": printed(self.filter), "holds": self.holds}
+        if isinstance(self.filter, Cesql):
+            return leaf | told.as_json(self.filter.text, self.found)
         if not isinstance(self.filter, Always):
             leaf |= {"missing": True} if self.found is MISSING else {"found": _as_json(self.found)}
         return leaf
@@ -79,6 +82,8 @@ class Explanation:
         verdict = "holds" if self.holds else "does not hold"
         if isinstance(self.filter, Always):
             return f"{printed(self.filter)} {verdict} for any event"
+        if isinstance(self.filter, Cesql):
+            return f"{printed(self.filter)} {verdict}: {told.line(self.filter.text, self.found)}"
         return f"{printed(self.filter)} {verdict}: found {_as_text(self.found)}"
 
 

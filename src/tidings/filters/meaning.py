@@ -8,11 +8,12 @@ from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
 
 from tidings.events.model import Event, text_of
-from tidings.filters import texts
+from tidings.filters import cesql, texts
 from tidings.filters.algebra import (
     AllOf,
     Always,
     AnyOf,
+    Cesql,
     Compare,
     Exists,
     Filter,
@@ -24,7 +25,7 @@ from tidings.filters.algebra import (
     Text,
     TextOp,
 )
-from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
+from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
 from tidings.filters.payload import MISSING, Payload, is_json
 
 Read: TypeAlias = Callable[[Path], object]
@@ -56,6 +57,8 @@ def reading(event: Event) -> Read:
             case AttributeTextPath(name):
                 value = event.attributes.get(name)
                 return MISSING if value is None else text_of(value)
+            case AttributesPath(names):
+                return tuple(map(event.attributes.get, names))
         assert_never(path)
 
     return read
@@ -92,6 +95,9 @@ def test_of(leaf: Leaf) -> Test:
             return lambda found: type(found) is str and fits(found)
         case Exists():
             return lambda found: found is not MISSING
+        case Cesql(_, text):
+            passes = cesql.parse(text).passes
+            return lambda found: type(found) is tuple and passes(found)
     assert_never(leaf)
 
 

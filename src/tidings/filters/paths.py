@@ -34,6 +34,13 @@ class AttributeTextPath:
 
 
 @dataclass(frozen=True, slots=True)
+class AttributesPath:
+    """Several context attributes at once, with their own types: a tuple of their values, None for one that is missing."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DataPath:
     """A place in the JSON payload: member names (text) and array indexes (numbers from 0), from the outside in."""
 
@@ -47,7 +54,7 @@ class DataPath:
                 raise FilterSyntaxError("an array index counts from 0", found=step, expected="0 to 999999999")
 
 
-Path: TypeAlias = AttributePath | AttributeTextPath | DataPath
+Path: TypeAlias = AttributePath | AttributeTextPath | AttributesPath | DataPath
 
 
 def _check_name(name: str) -> None:

@@ -98,20 +98,22 @@ def passes(expression: Expression, attributes: Mapping[str, object]) -> bool:
 
 def steps(expression: Expression, found: Found) -> list[Step]:
     """What came of every part that was evaluated, in that order; the last one is the whole. Literals are left out."""
-    seen: list[Step] = []
+    seen: list[tuple[Node, Step]] = []
 
     def watch(node: Node, outcome: Value | Failed) -> None:
         written = expression.text[node.start : node.end]
         if isinstance(outcome, Failed):
-            seen.append(Step(written, *_failed(node, outcome), outcome.about))
+            seen.append((node, Step(written, *_failed(node, outcome), outcome.about)))
         elif not isinstance(node, Constant) or node is expression.tree:
-            seen.append(Step(written, outcome, None, ""))
+            seen.append((node, Step(written, outcome, None, "")))
 
     try:
         Compiler(_numbers(expression.names), watch).run(expression.tree)(found)
-    except Failed:
-        pass  # the watch has it
-    return seen
+    except Failed as failed:
+        # Operators to the right of what failed were not reached; the whole has its answer all the same.
+        if seen[-1][0] is not expression.tree:
+            watch(expression.tree, failed)
+    return [step for _, step in seen]
 
 
 def _failed(node: Node, failed: Failed) -> tuple[Value, Error]:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from tidings.errors import FilterSyntaxError
 from tidings.filters import texts
@@ -33,6 +33,13 @@ _NOT, _MINUS, _LIKE, _IN, _LOGIC = 90, 80, 70, 60, 20
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z_]*")
 _NAME = re.compile(r"[A-Za-z0-9]+")
 _OPERAND = "a value, an attribute, a function, EXISTS, NOT, - or ("
+
+
+class _Left(NamedTuple):
+    """What stands before an operator, and where that begins: at the parenthesis, if there is one."""
+
+    node: Node
+    start: int
 
 
 class Parser:
@@ -66,6 +73,7 @@ class Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             self._next.refuse("the expression is nested too deeply", f"at most {MAX_DEPTH} levels")
+        start = self._next.start
         node = self._operand()
         before = ""
         while (binding := self._binding()) > power:
@@ -74,7 +82,7 @@ class Parser:
                 if before and before != operator.text:
                     self.mixed.append((operator, before))
                 before = operator.text
-            node = self._continued(node, operator, binding)
+            node = self._continued(_Left(node, start), operator, binding)
         self._depth -= 1
         return node
 
@@ -90,7 +98,7 @@ class Parser:
             return {"LIKE": _LIKE, "IN": _IN}.get(token.text, 0) if token.kind is Kind.KEYWORD else 0
         return {"LIKE": _LIKE, "IN": _IN}.get(token.text) or _POWERS.get(token.text, 0)
 
-    def _continued(self, left: Node, operator: Token, binding: int) -> Node:
+    def _continued(self, left: _Left, operator: Token, binding: int) -> Node:
         negated = operator.text == "NOT"
         if negated:
             operator = self._take()
@@ -99,16 +107,16 @@ class Parser:
                 return self._like(left, negated)
             case "IN":
                 elements = self._list("a set needs at least one element", least=1)
-                return Among(left, elements, negated, left.start, self._end)
+                return Among(left.node, elements, negated, left.start, self._end)
         right = self._expression(binding)
-        return Infix(left, operator.text, right, left.start, self._end)
+        return Infix(left.node, operator.text, right, left.start, self._end)
 
     @property
     def _end(self) -> int:
         """Where the last token that was taken ends."""
         return self._tokens[self._at - 1].end
 
-    def _like(self, left: Node, negated: bool) -> Node:
+    def _like(self, left: _Left, negated: bool) -> Node:
         token = self._take()
         if token.kind is not Kind.STRING:
             token.refuse("LIKE needs a pattern", "a string")
@@ -117,7 +125,7 @@ class Parser:
             texts.like_test(pattern)
         except FilterSyntaxError as error:
             token.refuse(f"the pattern is refused: {error.what}", "a shorter pattern")
-        return Like(left, pattern, negated, left.start, token.end)
+        return Like(left.node, pattern, negated, left.start, token.end)
 
     def _operand(self) -> Node:
         token = self._take()

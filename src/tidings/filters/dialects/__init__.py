@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidings.filters.algebra import Filter
-from tidings.filters.dialects import cloudevents, where
+from tidings.filters.dialects import cesql, cloudevents, where
 
 DIALECTS: Mapping[str, Callable[[object], Filter]] = {
     "where": where.parse,
     "cloudevents": cloudevents.parse,
+    "cesql": cesql.parse,
 }

@@ -1,14 +1,16 @@
-"""The filters of the CloudEvents Subscriptions API (SUB-03, SUB-04, SUB-10 to SUB-12); `sql` is not among them yet.
+"""The filters of the CloudEvents Subscriptions API (SUB-03 to SUB-05, SUB-10 to SUB-12).
 
 | written | means |
 |---|---|
 | `{"exact": {"type": "a", "subject": "b"}}` | both attributes, in text form, equal these texts |
 | `{"prefix": {…}}`, `{"suffix": {…}}` | all of them begin, or end, with these texts |
+| `{"sql": "type = 'a' AND EXISTS subject"}` | the CESQL expression is true, without an error |
 | `{"all": […]}`, `{"any": […]}`, `{"not": {…}}` | every one, some one, not this one |
 | `[…]` | every one; of none: always |
 
 An attribute that is missing satisfies nothing. Refused, with a JSON pointer: another dialect name; an object with no key or
-several; an empty list, name or text; a name that is no attribute; depth over 32, more than 500 parts, more than 64 KiB.
+several; an empty list, name or text; a name that is no attribute; an expression that cannot be evaluated, with its column;
+depth over 32, more than 500 parts, more than 64 KiB.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from __future__ import annotations
 import msgspec
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters.algebra import Always, Compare, Filter, Not, Order, Text, TextOp, all_of, any_of, literal
+from tidings.filters.algebra import Always, Compare, Filter, Not, Order, Text, TextOp, all_of, any_of, cesql_of, literal
 from tidings.filters.paths import AttributeTextPath
 
 MAX_DEPTH = 32
 MAX_PARTS = 500
 MAX_BYTES = 64 << 10
 
-_DIALECTS = "exact, prefix, suffix, all, any or not"
+_DIALECTS = "exact, prefix, suffix, all, any, not or sql"
 
 
 def parse(raw: object) -> Filter:
@@ -58,6 +60,8 @@ class _Reader:
                 return Not(self.one(inner, place, depth + 1))
             case "exact" | "prefix" | "suffix":
                 return all_of(*self._pairs(name, inner, place))
+            case "sql":
+                return _sql(inner, place)
         raise FilterSyntaxError("this filter dialect is not known", at=place, found=name, expected=_DIALECTS)
 
     def each(self, raw: object, at: str, depth: int) -> list[Filter]:
@@ -85,6 +89,14 @@ class _Reader:
             raise FilterSyntaxError("the filter is nested too deeply", at=at, expected=f"at most {MAX_DEPTH} levels")
         if self._parts > MAX_PARTS:
             raise FilterSyntaxError("the filter has too many parts", at=at, expected=f"at most {MAX_PARTS}")
+
+
+def _sql(raw: object, at: str) -> Filter:
+    try:
+        return cesql_of(raw)
+    except FilterSyntaxError as error:
+        place = f"{at}, {error.at}" if error.at else at
+        raise FilterSyntaxError(error.what, at=place, found=error.found, expected=error.expected) from error
 
 
 def _condition(dialect: str, path: AttributeTextPath, text: str) -> Filter:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidings.filters.algebra import AllOf, Always, AnyOf, Compare, Exists, Filter, Literal, Not, OneOf, Text
+from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Exists, Filter, Literal, Not, OneOf, Text
 from tidings.filters.dialects.words import BARE, RESERVED
-from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
+from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
 
 _OR, _AND, _NOT, _LEAF = range(4)
 
@@ -26,6 +26,8 @@ def printed(filter: Filter) -> str:
             return f"not {_within(part, _NOT)}"
         case Always(value):
             return "true" if value else "false"
+        case Cesql(_, text):
+            return f"sql({_quoted(text)})"
     return _condition(filter, "")
 
 
@@ -68,6 +70,8 @@ def printed_path(path: Path) -> str:
             return f"@{name}"
         case AttributeTextPath(name):
             return f"text(@{name})"
+        case AttributesPath(names):
+            return ", ".join(f"@{name}" for name in names)
         case DataPath(steps):
             return "".join(f"[{step}]" if isinstance(step, int) else f".{_member(step)}" for step in steps).removeprefix(".")
     assert_never(path)

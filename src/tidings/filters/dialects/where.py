@@ -9,6 +9,7 @@
 | `starts with`, `ends with`, `contains`, `like` (`*`, `?`, `\\`), `matches` (RE2, searched for) and a text | Text |
 | `not in`, `not like`, … | the value is there, and not so |
 | `x exists`, `exists x`, `x is not missing` · `x not exists`, `x is missing` | Exists · Not Exists |
+| `sql("type = 'x' AND EXISTS subject")` | an expression in CESQL |
 | `not`, `and`, `or`, `( )`, `true`, `false` | Not binds closest, then and, then or |
 
 Values are texts in double or single quotes (a quote inside is doubled; a backslash is just a backslash), numbers, true, false
@@ -37,6 +38,7 @@ from tidings.filters.algebra import (
     TextOp,
     all_of,
     any_of,
+    cesql_of,
     literal,
     there_but_not,
 )
@@ -117,7 +119,18 @@ class _Parser:
             return Always(start.text == "true")
         if self._word("exists"):
             return Exists(self._path())
+        if start.kind is Kind.NAME and start.text == "sql":
+            self._take()
+            return self._sql() if self._sign("(") else self._compared(self._places([_member(start)]))
         return self._compared(self._path())
+
+    def _sql(self) -> Filter:
+        token = self._take()
+        if token.kind is not Kind.QUOTED:
+            _refuse(token, "sql() takes an expression", "a text in quotes")
+        found = _placed(token, lambda: cesql_of(token.text))
+        self._need_sign(")")
+        return found
 
     def _compared(self, path: Path) -> Filter:
         token = self._take()

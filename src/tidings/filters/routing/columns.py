@@ -16,7 +16,7 @@ import msgspec
 
 from tidings.events.model import text_of
 from tidings.events.stored import BASE64
-from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
+from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
 from tidings.filters.payload import MISSING, UNREADABLE, Payload, can_be_field, dig, is_json, is_shallow
 
 Column: TypeAlias = list[Any]
@@ -40,7 +40,7 @@ class Reader:
     def __init__(self, paths: tuple[Path, ...], exact: bool) -> None:
         self.paths = paths
         self._data = [(n, path.steps) for n, path in enumerate(paths) if isinstance(path, DataPath)]
-        self._heads = _heads(tuple(dict.fromkeys(path.name for path in paths if not isinstance(path, DataPath))))
+        self._heads = _heads(tuple(dict.fromkeys(name for path in paths for name in _attributes(path))))
         self._tree = _payloads(tuple(steps for _, steps in self._data), exact)
 
     def read(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Table:
@@ -56,6 +56,8 @@ class Reader:
                 columns[n] = [
                     v if type(v) is str or v is MISSING else text_of(v) for v in self._heads.column(path.name, decoded)
                 ]
+            elif isinstance(path, AttributesPath):
+                columns[n] = self._heads.together(path.names, decoded)
         self.read_payloads(payloads, columns)
         return Table(columns, payloads, bad)
 
@@ -117,6 +119,23 @@ class _Heads:
     def column(self, name: str, decoded: list[Any]) -> Column:
         field = self.fields[name]
         return [getattr(head, field) for head in decoded]
+
+    def together(self, names: tuple[str, ...], decoded: list[Any]) -> Column:
+        """A tuple of these attributes for every event, None for what is missing."""
+        if not names:
+            return [()] * len(decoded)
+        columns = ([None if v is MISSING else v for v in self.column(name, decoded)] for name in names)
+        return list(zip(*columns, strict=True))
+
+
+def _attributes(path: Path) -> tuple[str, ...]:
+    """The attributes that a path looks at."""
+    match path:
+        case AttributePath(name) | AttributeTextPath(name):
+            return (name,)
+        case AttributesPath(names):
+            return names
+    return ()
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from tidings.filters.algebra import AllOf, Always, AnyOf, Compare, Exists, Filter, Leaf, Not, OneOf, Order, Text
+from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Exists, Filter, Leaf, Not, OneOf, Order, Text
 from tidings.filters.meaning import test_of
 from tidings.filters.paths import Path
 from tidings.filters.routing.columns import Column
@@ -57,7 +57,7 @@ def leaves(filter: Filter) -> Iterator[Leaf]:
                 yield from leaves(part)
         case Not(part):
             yield from leaves(part)
-        case Compare() | OneOf() | Text() | Exists():
+        case Compare() | OneOf() | Text() | Exists() | Cesql():
             yield filter
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from tidings.filters.algebra import AllOf, Always, AnyOf, Compare, Filter, Literal, Not, OneOf, Order
+from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Filter, Literal, Not, OneOf, Order
 from tidings.filters.paths import Path
+from tidings.filters.routing.implied import implied
 
 MAX_TERMS = 16
 _MAX_TESTS = 32
@@ -44,6 +45,8 @@ def _terms(filter: Filter, negated: bool) -> list[Term]:
             return _every(parts, True)
         case AllOf(parts) | AnyOf(parts):
             return _some(filter, _folded(parts) if not negated else parts, negated)
+        case Cesql() if not negated:
+            return [(*term, Tested(filter, False)) for term in _terms(implied(filter), False)]
     return [(Tested(filter, negated),)]
 
 
