@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from tidings.errors import EventFault, InvalidEvent, shortened
@@ -21,6 +22,9 @@ Problem: TypeAlias = tuple[str, str]
 NAME_LENGTH = 128
 SPECVERSION = "1.0"
 REQUIRED = ("id", "source", "specversion", "type")
+
+_SHORT = 128
+"""Characters of a value that may be remembered: what is kept between requests stays small."""
 
 _INT32 = range(-(2**31), 2**31)
 _NAME = re.compile(r"[a-z0-9]+")
@@ -153,6 +157,8 @@ def _specversion(value: object) -> Problem | None:
 
 
 def _source(value: object) -> Problem | None:
+    if isinstance(value, str) and len(value) <= _SHORT and _is_fit_source(value):
+        return None
     return _text(value) or _unless(is_uri_reference, value, "a URI-reference (RFC 3986)")
 
 
@@ -160,7 +166,15 @@ def _dataschema(value: object) -> Problem | None:
     return _text(value) or _unless(is_uri, value, "an absolute URI (RFC 3986)")
 
 
+@lru_cache(maxsize=1_024)
+def _is_fit_source(value: str) -> bool:
+    """A publisher says the same few sources again and again."""
+    return _text(value) is None and is_uri_reference(value)
+
+
 def _datacontenttype(value: object) -> Problem | None:
+    if isinstance(value, str) and value in _USUAL_MEDIA_TYPES:
+        return None
     return _text(value) or _unless(_is_media_type, value, "a media type such as application/json (RFC 2046)")
 
 
@@ -173,7 +187,7 @@ def _unless(test: Callable[[str], bool], value: Any, expected: str) -> Problem |
 
 
 def _is_media_type(value: str) -> bool:
-    return value in _USUAL_MEDIA_TYPES or _MEDIA_TYPE.fullmatch(value) is not None
+    return _MEDIA_TYPE.fullmatch(value) is not None
 
 
 def _is_time(value: str) -> bool:

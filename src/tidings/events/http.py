@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-import msgspec
-
-from tidings.errors import EventFault, InvalidEvent, Malformed
-from tidings.events import media, structured
+from tidings.errors import EventFault, InvalidEvent
+from tidings.events import batch, media, structured
 from tidings.events.checks import checked, shortened_name
 from tidings.events.headers import (
     PREFIX,
@@ -23,7 +21,7 @@ from tidings.events.headers import (
     has_context,
     sorted_out,
 )
-from tidings.events.limits import Limits, all_or_nothing
+from tidings.events.limits import Limits
 from tidings.events.media import Mode
 from tidings.events.model import Event
 from tidings.events.structured import structured_json, structured_line
@@ -43,19 +41,6 @@ __all__ = [
     "structured_json",
     "structured_line",
 ]
-
-_MANY_MEMBERS = 64
-"""A batch with more commas than this for each event it may hold is looked at twice."""
-
-
-class _Shape(msgspec.Struct):
-    """The least an event has. Millions of tiny elements fail on the first one, before memory is spent on them."""
-
-    specversion: msgspec.Raw
-
-
-_shapes = msgspec.json.Decoder(list[_Shape]).decode
-_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def is_cloudevent(headers: RawHeaders) -> bool:
@@ -80,7 +65,7 @@ def decode_sorted(told: SortedHeaders, body: bytes, limits: Limits) -> list[Even
             limits.check_event(len(body))
             return [structured.read(body, told.transport)]
         case Mode.BATCH:
-            return _batch(told, body, limits)
+            return batch.read(body, told.transport, limits)
 
 
 def _binary(told: SortedHeaders, body: bytes, limits: Limits) -> Event:
@@ -115,21 +100,6 @@ def _context_of(told: SortedHeaders) -> dict[str, str]:
 
 def _fault(name: str, code: str, detail: str) -> EventFault:
     return EventFault(0, shortened_name(name), code, detail)
-
-
-def _batch(told: SortedHeaders, body: bytes, limits: Limits) -> list[Event]:
-    limits.check_batch_bytes(len(body))
-    try:
-        if body.count(b",") > _MANY_MEMBERS * limits.batch_events:
-            _shapes(body)
-        elements = _elements(body)
-    except RecursionError:
-        raise Malformed("the JSON text nests too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"this is not a JSON array of events: {error}") from None
-    limits.check_batch_events(len(elements))
-    texts = [bytes(element) for element in elements]
-    return all_or_nothing(texts, lambda text, index: structured.read(text, told.transport, index), limits)
 
 
 def encode_binary(event: Event) -> tuple[Headers, bytes]:

@@ -18,6 +18,7 @@ MAX_DEPTH = 128
 
 # `float` gives infinity for 1e400 where msgspec's own reading refuses it; the text is kept anyway.
 _decode = msgspec.json.Decoder(float_hook=float).decode
+_decode_usual = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -25,18 +26,27 @@ def parse(text: bytes, depth: int = MAX_DEPTH) -> Any:
     """The value of the text; Malformed says what is wrong with it and where."""
     try:
         value = _decode(text)
-        repeated = text.count(b'"') != _encode(value).count(b'"') or (b"\\" in text and b"\\u0022" in text)
+        repeated = _may_repeat_names(text, value)
     except RecursionError:
         raise _too_deep(depth) from None
     except UnicodeDecodeError:
         raise Malformed("the JSON text is not valid UTF-8", at=_place_of_bad_utf8(text)) from None
     except msgspec.DecodeError as error:
         raise _unreadable(text, error) from None
-    if len(text) > 2 * depth and _is_deeper(text, value, depth):
+    if may_be_too_deep(text, depth) and depth_of(value, depth + 1) > depth:
         raise _too_deep(depth)
     if repeated:
         _refuse_repeated_names(text)
     return value
+
+
+def at_once(text: bytes) -> Any:
+    """The value of a text that is plainly sound but perhaps too deep; None when it needs the closer look of `parse`."""
+    try:
+        value = _decode_usual(text)
+        return None if _may_repeat_names(text, value) else value
+    except (RecursionError, UnicodeDecodeError, msgspec.DecodeError):
+        return None
 
 
 def is_sound(text: bytes) -> bool:
@@ -68,8 +78,13 @@ def _too_deep(depth: int) -> Malformed:
     return Malformed("the JSON text nests too deeply", expected=f"at most {depth} levels")
 
 
-def _is_deeper(text: bytes, value: Any, depth: int) -> bool:
-    return text.count(b"{") + text.count(b"[") > depth and depth_of(value, depth + 1) > depth
+def _may_repeat_names(text: bytes, value: Any) -> bool:
+    return text.count(b'"') != _encode(value).count(b'"') or (b"\\" in text and b"\\u0022" in text)
+
+
+def may_be_too_deep(text: bytes, depth: int = MAX_DEPTH) -> bool:
+    """Whether there are brackets enough for nesting deeper."""
+    return len(text) > 2 * depth and text.count(b"{") + text.count(b"[") > depth
 
 
 def depth_of(value: Any, most: int = MAX_DEPTH) -> int:

@@ -1,13 +1,16 @@
-"""How much one request may bring (CE-06, CEJ-06), and reading its events all or nothing under those limits."""
+"""How much one request may bring (CE-06, CEJ-06), and reading its events all or nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from tidings.errors import EventFault, InvalidEvent, Malformed, TooLarge
 from tidings.events.model import Event
+
+T = TypeVar("T")
 
 MOST_FAULTS = 100
 """How many faults are looked for in one request."""
@@ -42,14 +45,13 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
             raise TooLarge("a batch has too many events", expected=f"at most {self.batch_events}")
 
 
-def all_or_nothing(texts: Sequence[bytes], read: Callable[[bytes, int], Event], limits: Limits) -> list[Event]:
-    """The event of every text; InvalidEvent with the faults of all bad ones when there is one."""
+def all_or_nothing(given: Sequence[T], read: Callable[[T, int], Event]) -> list[Event]:
+    """The event of every one; InvalidEvent with the faults of all bad ones when there is one."""
     events: list[Event] = []
     faults: list[EventFault] = []
-    for index, text in enumerate(texts):
-        limits.check_event(len(text), index)
+    for index, one in enumerate(given):
         try:
-            events.append(read(text, index))
+            events.append(read(one, index))
         except InvalidEvent as error:
             faults.extend(error.faults)
         except Malformed as error:

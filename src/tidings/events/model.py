@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import TypeAlias
 
 import msgspec
@@ -46,19 +46,21 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 def partition_key(attributes: Mapping[str, Attribute], key_attribute: str = "subject") -> str:
     """What keeps events in order together: `partitionkey`, else the topic's key attribute, else `id` (FEED-12)."""
-    for name in ("partitionkey", key_attribute):
-        if name in attributes:
-            return text_of(attributes[name])
-    return text_of(attributes["id"])
+    key = attributes.get("partitionkey")
+    if key is None:
+        key = attributes.get(key_attribute)
+    return text_of(attributes["id"] if key is None else key)
 
 
 def key_hash(key: str) -> int:
     """0 ≤ h < 2^63: BLAKE2b with 8 bytes, big-endian, top bit cleared (FEED-12). Stored with the event, never changes."""
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") & 0x7FFF_FFFF_FFFF_FFFF
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big") & 0x7FFF_FFFF_FFFF_FFFF
 
 
 def text_of(value: Attribute) -> str:
     """The canonical string form of an attribute."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

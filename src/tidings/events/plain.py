@@ -103,11 +103,12 @@ def _lines(body: bytes, limits: Limits, stamp: _Stamp) -> list[Event]:
     filled = (line for line in map(bytes.strip, BytesIO(body)) if line)
     lines = list(islice(filled, limits.batch_events + 1))
     limits.check_batch_events(len(lines))
-    return all_or_nothing(lines, lambda line, index: _line(line, index, stamp), limits)
+    return all_or_nothing(lines, lambda line, index: _line(line, index, stamp, limits))
 
 
-def _line(line: bytes, index: int, stamp: _Stamp) -> Event:
+def _line(line: bytes, index: int, stamp: _Stamp, limits: Limits) -> Event:
+    limits.check_event(len(line), index)
     value = jsontext.parse(line, jsontext.MAX_DEPTH + 1)
     if isinstance(value, dict) and "specversion" in value:
-        return structured.from_members(value, line, stamp.transport, index)
+        return structured.from_members(value, structured.payload_of(line), stamp.transport, index)
     return stamp.event(media.JSON, line, index)

@@ -18,13 +18,13 @@ _ENVELOPE_DEPTH = jsontext.MAX_DEPTH + 1
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 
 
-class _Payload(msgspec.Struct):
+class Payload(msgspec.Struct, gc=False):
     """Picks the text of `data` out of an event; a member left out stays empty."""
 
     data: msgspec.Raw = msgspec.Raw()
 
 
-_payload = msgspec.json.Decoder(_Payload).decode
+_payload = msgspec.json.Decoder(Payload).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -33,11 +33,16 @@ def read(text: bytes, transport: Mapping[str, str], index: int = 0) -> Event:
     value = jsontext.parse(text, _ENVELOPE_DEPTH)
     if not isinstance(value, dict):
         raise Malformed("an event is a JSON object", found=type(value).__name__)
-    return from_members(value, text, transport, index)
+    return from_members(value, payload_of(text) if "data" in value else b"", transport, index)
 
 
-def from_members(members: dict[str, Any], text: bytes, transport: Mapping[str, str], index: int = 0) -> Event:
-    """The event of an object that was already parsed from `text`. Takes `members` over."""
+def payload_of(text: bytes) -> bytes:
+    """The text of `data` in an event that was already parsed; empty when there is none."""
+    return bytes(_payload(text).data)
+
+
+def from_members(members: dict[str, Any], payload: bytes, transport: Mapping[str, str], index: int = 0) -> Event:
+    """The event of an object that was already parsed, with the text of its `data`. Takes `members` over."""
     has_data = "data" in members
     data = members.pop("data", None)
     encoded = members.pop("data_base64", None)
@@ -49,10 +54,11 @@ def from_members(members: dict[str, Any], text: bytes, transport: Mapping[str, s
         return checked(members, _unpacked(encoded, index), base64=True, transport=transport, index=index)
     if not has_data:
         return checked(members, transport=transport, index=index)
-    event = checked(members, bytes(_payload(text).data), transport=transport, index=index)
-    if media.is_json(event.datacontenttype):
+    event = checked(members, payload, transport=transport, index=index)
+    content_type = members.get("datacontenttype")
+    if media.is_json(content_type):
         return event
-    return msgspec.structs.replace(event, data=_written(data, event.datacontenttype or "", index))
+    return msgspec.structs.replace(event, data=_written(data, content_type or "", index))
 
 
 def _unpacked(encoded: object, index: int) -> bytes:
