@@ -6,8 +6,8 @@ The embedded log is one partition (number 0) whose offsets rise over all topics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, NewType, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, NewType, TypeAlias, overload
 
 Offset = NewType("Offset", int)
 """0 is the place before the first entry; the first entry has offset 1 in the embedded log."""
@@ -30,6 +30,30 @@ class Position(NamedTuple):
 
     partition: Partition
     offset: Offset
+
+
+class Run(Sequence[Position]):
+    """Consecutive positions of one partition. A value for each is made only when it is looked at."""
+
+    __slots__ = ("_offsets", "_partition")
+
+    def __init__(self, partition: Partition, offsets: range) -> None:
+        self._partition = partition
+        self._offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @overload
+    def __getitem__(self, index: int) -> Position: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Run: ...
+
+    def __getitem__(self, index: int | slice) -> Position | Run:
+        if isinstance(index, slice):
+            return Run(self._partition, self._offsets[index])
+        return Position(self._partition, Offset(self._offsets[index]))
 
 
 Marks: TypeAlias = Mapping[Partition, Offset]

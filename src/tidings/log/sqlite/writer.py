@@ -22,7 +22,7 @@ from tidings.clock import Clock, SystemClock
 from tidings.config import LogSettings
 from tidings.errors import LogUnavailable, Overloaded, TidingsError
 from tidings.log.port import Draft, Retention
-from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, embedded
+from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, Run, embedded
 from tidings.log.sqlite.committer import Committer, DiskGuard, Free, free_bytes
 from tidings.log.sqlite.entries import size_of
 from tidings.log.sqlite.retention import Sweep
@@ -146,7 +146,7 @@ class SqliteLogWriter:
                 continue
             after = outcome + len(waiting.drafts)
             if not waiting.future.done():
-                waiting.future.set_result([Position(EMBEDDED, Offset(n)) for n in range(outcome, after)])
+                waiting.future.set_result(Run(EMBEDDED, range(outcome, after)))
             outcome = Offset(after)
 
     # From here on everything runs on the writer's thread.
