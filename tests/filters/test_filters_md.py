@@ -10,14 +10,12 @@ import pytest
 
 from tidings.errors import FilterSyntaxError
 from tidings.events.model import Event
-from tidings.filters import explain, matches, parse
+from tidings.filters import Filter, explain, matches, parse
+from tidings.filters.dialects import DIALECTS
 
 PAGE = (Path(__file__).parents[2] / "FILTERS.md").read_text("utf-8")
-BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+(?: \w+)?)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
-def lines(kind: str) -> list[str]:
-    return [line for name, block in BLOCKS if name == kind for line in block.splitlines()]
+VERDICTS = ("holds", "fails", "refused")
+BLOCKS: list[tuple[str, str]] = re.findall(r"^```([\w-]+(?: \w+)?)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def the_event() -> Event:
@@ -27,27 +25,31 @@ def the_event() -> Event:
     return Event(attributes, re.search(r'"data": (\{.*\})\s*\}', text, re.DOTALL)[1].encode())  # type: ignore[index]
 
 
-@pytest.mark.parametrize("example", lines("where holds"))
-def test_the_page_says_it_holds(example: str) -> None:
-    assert matches(parse("where", example), the_event())
+def examples(verdict: str) -> list[tuple[str, str]]:
+    """(dialect, example) of every line in a block of this verdict."""
+    return [(name.split()[0], line) for name, block in BLOCKS if name.split()[1:] == [verdict] for line in block.splitlines()]
 
 
-@pytest.mark.parametrize("example", lines("where fails"))
-def test_the_page_says_it_does_not_hold(example: str) -> None:
-    assert not matches(parse("where", example), the_event())
+def read(dialect: str, example: str) -> Filter:
+    return parse(dialect, example if dialect in ("where", "cesql") else json.loads(example))
 
 
-@pytest.mark.parametrize("example", lines("where refused"))
-def test_the_page_says_it_is_refused_and_where(example: str) -> None:
+@pytest.mark.parametrize(("dialect", "example"), examples("holds"))
+def test_the_page_says_it_holds(dialect: str, example: str) -> None:
+    assert matches(read(dialect, example), the_event())
+
+
+@pytest.mark.parametrize(("dialect", "example"), examples("fails"))
+def test_the_page_says_it_does_not_hold(dialect: str, example: str) -> None:
+    assert not matches(read(dialect, example), the_event())
+
+
+@pytest.mark.parametrize(("dialect", "example"), examples("refused"))
+def test_the_page_says_it_is_refused_and_where(dialect: str, example: str) -> None:
     text, _, place = example.rpartition("|")
     with pytest.raises(FilterSyntaxError) as told:
-        parse("where", text.rstrip())
+        read(dialect, text.rstrip())
     assert told.value.at == place.strip()
-
-
-@pytest.mark.parametrize("example", lines("cloudevents holds"))
-def test_the_page_says_this_json_holds(example: str) -> None:
-    assert matches(parse("cloudevents", json.loads(example)), the_event())
 
 
 @pytest.mark.parametrize("example", [block for name, block in BLOCKS if name == "explain"])
@@ -57,11 +59,7 @@ def test_the_page_shows_the_explanation(example: str) -> None:
 
 
 def test_every_kind_of_example_is_on_the_page() -> None:
-    assert {name for name, _ in BLOCKS} == {
-        "json event",
-        "where holds",
-        "where fails",
-        "where refused",
-        "cloudevents holds",
-        "explain",
-    }
+    kinds = {name for name, _ in BLOCKS}
+    assert {"json event", "explain", "cloudevents holds"} <= kinds
+    assert {f"{dialect} {verdict}" for dialect in ("where", "cesql", "eventbridge") for verdict in VERDICTS} <= kinds
+    assert kinds <= {"json event", "explain", *(f"{dialect} {verdict}" for dialect in DIALECTS for verdict in VERDICTS)}

@@ -12,12 +12,14 @@ A condition looks at the value found at its path. The rules are these, for every
 * `< <= > >=` hold between two numbers, or between two texts (in the order of their Unicode code points), else never.
 * `OneOf` holds when the value equals one of the values given.
 * Text operators hold for texts only. The empty text begins, ends and is contained in every text.
-* Arrays and objects, empty ones too, exist but equal nothing that can be written here; they are not searched.
+* Arrays and objects, empty ones too, exist but equal nothing that can be written here; they are not searched, but by
+  `Inside`, which opens arrays.
 * `AllOf`, `AnyOf` and `Not` are plain two-valued logic: there is no "unknown".
 """
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -25,7 +27,7 @@ from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
 from tidings.filters import cesql, texts
-from tidings.filters.paths import AttributesPath, Path
+from tidings.filters.paths import AttributesPath, DataPath, Path
 
 Scalar: TypeAlias = bool | int | Decimal | str | None
 
@@ -140,6 +142,39 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class InNetwork:
+    """The value at the path is the text of an IP address in this network."""
+
+    path: Path
+    network: str
+
+    def __post_init__(self) -> None:
+        try:
+            ipaddress.ip_network(self.network, strict=False)
+        except ValueError as error:
+            raise FilterSyntaxError(
+                "this is no network", found=self.network, expected="10.0.0.0/24 or 2001:db8::/32"
+            ) from error
+
+
+class Kind(StrEnum):
+    """What `Inside` looks for. Null is a value; an array is neither, its elements are looked at instead."""
+
+    VALUE = "value"
+    OBJECT = "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What is at the path, or some element of it if that is an array (at any depth), is of this kind and satisfies the part,
+    which looks at `ITEM` or at places inside it."""
+
+    path: DataPath
+    kind: Kind
+    part: Filter
+
+
+@dataclass(frozen=True, slots=True)
 class Cesql:
     """The expression is the boolean true, without an error, for the attributes it names (SQL-12). Build it with `cesql_of`."""
 
@@ -175,7 +210,7 @@ class Always:
     value: bool
 
 
-Leaf: TypeAlias = Compare | OneOf | Text | Exists | Cesql
+Leaf: TypeAlias = Compare | OneOf | Text | Exists | InNetwork | Inside | Cesql
 Filter: TypeAlias = Leaf | AllOf | AnyOf | Not | Always
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
@@ -17,6 +18,9 @@ from tidings.filters.algebra import (
     Compare,
     Exists,
     Filter,
+    InNetwork,
+    Inside,
+    Kind,
     Leaf,
     Literal,
     Not,
@@ -25,8 +29,8 @@ from tidings.filters.algebra import (
     Text,
     TextOp,
 )
-from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
-from tidings.filters.payload import MISSING, Payload, is_json
+from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, ItemPath, Path
+from tidings.filters.payload import MISSING, Payload, dig, is_json
 
 Read: TypeAlias = Callable[[Path], object]
 """Gives the value at a path of one event, or MISSING."""
@@ -59,6 +63,8 @@ def reading(event: Event) -> Read:
                 return MISSING if value is None else text_of(value)
             case AttributesPath(names):
                 return tuple(map(event.attributes.get, names))
+            case ItemPath():
+                return MISSING
         assert_never(path)
 
     return read
@@ -95,6 +101,10 @@ def test_of(leaf: Leaf) -> Test:
             return lambda found: type(found) is str and fits(found)
         case Exists():
             return lambda found: found is not MISSING
+        case InNetwork(_, network):
+            return _in_network(network)
+        case Inside(_, kind, part):
+            return _inside(kind, _on_item(part))
         case Cesql(_, text):
             passes = cesql.parse(text).passes
             return lambda found: type(found) is tuple and passes(found)
@@ -115,6 +125,63 @@ def _ordered(op: Order, value: Literal) -> Test:
     if isinstance(wanted, str):
         return lambda found: type(found) is str and stands(found, wanted)
     return lambda found: type(found) in NUMBERS and stands(found, wanted)
+
+
+def _in_network(network: str) -> Test:
+    known = ipaddress.ip_network(network, strict=False)
+
+    def test(found: object) -> bool:
+        if type(found) is not str:
+            return False
+        try:
+            return ipaddress.ip_address(found) in known
+        except ValueError:
+            return False
+
+    return test
+
+
+def _inside(kind: Kind, test: Test) -> Test:
+    objects = kind is Kind.OBJECT
+
+    def inside(found: object) -> bool:
+        if type(found) is not list:
+            return found is not MISSING and isinstance(found, dict) is objects and test(found)
+        return any(isinstance(item, dict) is objects and test(item) for item in _opened(found))
+
+    return inside
+
+
+def _opened(array: list[object]) -> Iterator[object]:
+    """What the array holds, and what arrays in it hold."""
+    waiting = array[::-1]
+    while waiting:
+        item = waiting.pop()
+        if type(item) is list:
+            waiting += item[::-1]
+        else:
+            yield item
+
+
+def _on_item(part: Filter) -> Test:
+    """What a part of `Inside` says about the item it looks at."""
+    match part:
+        case AllOf(parts):
+            tests = [_on_item(one) for one in parts]
+            return lambda item: all(test(item) for test in tests)
+        case AnyOf(parts):
+            tests = [_on_item(one) for one in parts]
+            return lambda item: any(test(item) for test in tests)
+        case Not(negated):
+            inner = _on_item(negated)
+            return lambda item: not inner(item)
+        case Always(value):
+            return lambda item: value
+    test = test_of(part)
+    if not isinstance(part.path, DataPath):
+        return test
+    steps = part.path.steps
+    return lambda item: test(dig(item, steps))
 
 
 def _one_of(values: tuple[Literal, ...]) -> Test:

@@ -54,7 +54,14 @@ class DataPath:
                 raise FilterSyntaxError("an array index counts from 0", found=step, expected="0 to 999999999")
 
 
-Path: TypeAlias = AttributePath | AttributeTextPath | AttributesPath | DataPath
+@dataclass(frozen=True, slots=True)
+class ItemPath:
+    """The value that a quantifier is looking at."""
+
+
+ITEM = ItemPath()
+
+Path: TypeAlias = AttributePath | AttributeTextPath | AttributesPath | DataPath | ItemPath
 
 
 def _check_name(name: str) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidings.filters.algebra import Filter
-from tidings.filters.dialects import cesql, cloudevents, where
+from tidings.filters.dialects import cesql, cloudevents, eventbridge, where
 
 DIALECTS: Mapping[str, Callable[[object], Filter]] = {
     "where": where.parse,
     "cloudevents": cloudevents.parse,
     "cesql": cesql.parse,
+    "eventbridge": eventbridge.parse,
 }

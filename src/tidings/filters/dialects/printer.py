@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Exists, Filter, Literal, Not, OneOf, Text
+from tidings.filters.algebra import (
+    AllOf,
+    Always,
+    AnyOf,
+    Cesql,
+    Compare,
+    Exists,
+    Filter,
+    InNetwork,
+    Inside,
+    Leaf,
+    Literal,
+    Not,
+    OneOf,
+    Text,
+)
 from tidings.filters.dialects.words import BARE, RESERVED
-from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
+from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, ItemPath, Path
 
 _OR, _AND, _NOT, _LEAF = range(4)
 
@@ -49,7 +64,7 @@ def _binding(filter: Filter) -> int:
     return _LEAF
 
 
-def _condition(leaf: Compare | OneOf | Text | Exists, negation: str) -> str:
+def _condition(leaf: Leaf, negation: str) -> str:
     path = printed_path(leaf.path)
     match leaf:
         case Compare(_, op, value):
@@ -60,6 +75,12 @@ def _condition(leaf: Compare | OneOf | Text | Exists, negation: str) -> str:
             return f"{path} {negation}{op} {_quoted(pattern)}"
         case Exists():
             return f"{path} exists"
+        case InNetwork(_, network):
+            return f"{path} in network {network}"
+        case Inside(_, kind, part):
+            return f"some {kind} of {path}: ({printed(part)})"
+        case Cesql(_, text):
+            return f"sql({_quoted(text)})"
     assert_never(leaf)
 
 
@@ -72,6 +93,8 @@ def printed_path(path: Path) -> str:
             return f"text(@{name})"
         case AttributesPath(names):
             return ", ".join(f"@{name}" for name in names)
+        case ItemPath():
+            return "value"
         case DataPath(steps):
             return "".join(f"[{step}]" if isinstance(step, int) else f".{_member(step)}" for step in steps).removeprefix(".")
     assert_never(path)

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Exists, Filter, Leaf, Not, OneOf, Order, Text
+from tidings.filters.algebra import (
+    AllOf,
+    Always,
+    AnyOf,
+    Cesql,
+    Compare,
+    Exists,
+    Filter,
+    InNetwork,
+    Inside,
+    Leaf,
+    Not,
+    OneOf,
+    Order,
+    Text,
+)
 from tidings.filters.meaning import test_of
 from tidings.filters.paths import Path
 from tidings.filters.routing.columns import Column
@@ -57,17 +72,22 @@ def leaves(filter: Filter) -> Iterator[Leaf]:
                 yield from leaves(part)
         case Not(part):
             yield from leaves(part)
-        case Compare() | OneOf() | Text() | Exists() | Cesql():
+        case Compare() | OneOf() | Text() | Exists() | InNetwork() | Inside() | Cesql():
             yield filter
 
 
 def compares_numbers(filter: Filter) -> bool:
     """Whether some condition needs numbers at their exact value."""
-    return any(
-        leaf.value.is_number if isinstance(leaf, Compare) else any(value.is_number for value in leaf.values)
-        for leaf in leaves(filter)
-        if isinstance(leaf, (Compare, OneOf))
-    )
+    return any(map(_compares_numbers, leaves(filter)))
+
+
+def _compares_numbers(leaf: Leaf) -> bool:
+    match leaf:
+        case Compare(_, _, value):
+            return value.is_number
+        case OneOf(_, values):
+            return any(value.is_number for value in values)
+    return isinstance(leaf, Inside)
 
 
 def is_range(filter: Filter) -> bool:
