@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidings.errors import LogUnavailable
-from tidings.log.block import offsets_of, packed, payloads_of
-from tidings.log.port import Aside, Block, LanesReader, LanesWriter, Routed
+from tidings.log.block import REFERENCE, digest_in, digest_of, offsets_of, packed
+from tidings.log.port import Aside, Block, Body, BodyKey, LanesReader, LanesWriter, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
 
 ONE, TWO = LaneNumber(1), LaneNumber(2)
@@ -85,15 +85,44 @@ class LanesContract:
         with self.reader(tmp_path) as lanes:
             assert entries_of(lanes, ONE) == []
 
-    def test_a_block_that_was_partly_routed_is_cut_with_its_payloads(self, tmp_path: Path) -> None:
+    def test_a_block_that_was_partly_routed_is_cut_with_its_digests(self, tmp_path: Path) -> None:
         with self.writer(tmp_path) as lanes:
             lanes.write(Routed([packed(ONE, [1, 2])], embedded(4)))
-            lanes.write(Routed([packed(ONE, [2, 4, 5, 9], [b"2", b"4", b"5", None])], embedded(9)))
+            digests = b"".join(map(digest_of, (b"2", b"4", b"5")))
+            lanes.write(Routed([packed(ONE, [2, 4, 5, 9], digests + REFERENCE)], embedded(9)))
         with self.reader(tmp_path) as lanes:
             assert entries_of(lanes, ONE) == [1, 2, 5, 9]
             (block,) = lanes.blocks(ONE, Offset(2), EMBEDDED, 10)
             assert (block.first, block.last, block.count) == (5, 9, 2)
-            assert list(payloads_of(block)) == [b"5", None]
+            assert [digest_in(block, Offset(offset)) for offset in (5, 9)] == [digest_of(b"5"), REFERENCE]
+
+    def test_a_body_is_kept_once_for_all_lanes_that_name_it(self, tmp_path: Path) -> None:
+        bodies = [body_of(1, b"a"), body_of(1, b"b"), body_of(2, b"a"), body_of(1, b"a")]
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            assert lanes.bodies([bodies[0].key]) == {}
+            writer.write(Routed([packed(ONE, [1], digest_of(b"a"))], embedded(2), bodies=bodies))
+            found = lanes.bodies([*(body.key for body in bodies), body_of(2, b"b").key])
+            assert found == {body.key: body.data for body in bodies}
+
+    def test_bodies_follow_their_entries_when_a_step_is_written_again_or_trimmed(self, tmp_path: Path) -> None:
+        early, late, beyond = body_of(1, b"early"), body_of(3, b"late"), body_of(9, b"beyond")
+        keys = [early.key, late.key, beyond.key]
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([], embedded(2)))
+            writer.write(Routed([packed(ONE, [1, 3], bytes(32))], embedded(3), bodies=[early, late, beyond]))
+            assert lanes.bodies(keys) == {late.key: b"late"}, "what is routed already, or not yet scanned, brings no body"
+            writer.trim(embedded(2))
+            assert lanes.bodies(keys) == {late.key: b"late"}
+            writer.trim(embedded(3))
+            assert lanes.bodies(keys) == {}
+
+    def test_any_number_of_bodies_is_trimmed(self, tmp_path: Path) -> None:
+        bodies = [body_of(n, b"x%d" % k) for n in range(1, 301) for k in range(4)]
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([], embedded(300), bodies=bodies))
+            writer.trim(embedded(299))
+            assert set(lanes.bodies([body.key for body in bodies]).values()) == {b"x0", b"x1", b"x2", b"x3"}
+            assert len(lanes.bodies([body.key for body in bodies])) == 4
 
     def test_entries_above_what_was_scanned_wait_for_the_step_that_scans_them(self, tmp_path: Path) -> None:
         with self.writer(tmp_path) as lanes:
@@ -254,6 +283,10 @@ def entries_of(lanes: LanesReader, lane: LaneNumber) -> list[int]:
     while blocks := lanes.blocks(lane, Offset(found[-1] if found else 0), EMBEDDED, 7):
         found += [offset for block in blocks for offset in offsets_of(block) if not found or offset > found[-1]]
     return found
+
+
+def body_of(offset: int, data: bytes) -> Body:
+    return Body(BodyKey(Position(EMBEDDED, Offset(offset)), digest_of(data)), data)
 
 
 def blocks_of(matches: Mapping[LaneNumber, set[int]], after: int, upto: int) -> list[Block]:

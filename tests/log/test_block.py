@@ -1,16 +1,16 @@
-"""Blocks: packing and cutting keep every entry with its payload."""
+"""Blocks: packing and cutting keep every entry with its digest."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.log.block import count_above, offsets_of, packed, payloads_of, within
+from tidings.log.block import DIGEST, REFERENCE, count_above, digest_in, digest_of, offsets_of, packed, within
 from tidings.log.position import LaneNumber, Offset
 
 LANE = LaneNumber(3)
 rising = st.sets(st.integers(1, 1 << 60), min_size=1, max_size=30).map(sorted)
-bodies = st.none() | st.binary(max_size=5)
+digests = st.just(REFERENCE) | st.binary(max_size=5).map(digest_of)
 
 
 def test_offsets_are_little_endian_int64() -> None:
@@ -19,11 +19,11 @@ def test_offsets_are_little_endian_int64() -> None:
 
 @given(offsets=rising, low=st.integers(0, 1 << 60), high=st.integers(0, 1 << 60), data=st.data())
 def test_a_cut_keeps_exactly_the_entries_of_its_range(offsets: list[int], low: int, high: int, data: st.DataObject) -> None:
-    payloads = data.draw(st.none() | st.lists(bodies, min_size=len(offsets), max_size=len(offsets)))
-    block = packed(LANE, offsets, payloads)
+    chosen = data.draw(st.none() | st.lists(digests, min_size=len(offsets), max_size=len(offsets)))
+    block = packed(LANE, offsets, None if chosen is None else b"".join(chosen))
     cut = within(block, Offset(low), Offset(high))
-    wanted = [pair for pair in zip(offsets, payloads or [None] * len(offsets), strict=True) if low < pair[0] <= high]
-    found = [] if cut is None else list(zip(offsets_of(cut), payloads_of(cut), strict=True))
+    wanted = [pair for pair in zip(offsets, chosen or [REFERENCE] * len(offsets), strict=True) if low < pair[0] <= high]
+    found = [] if cut is None else [(offset, digest_in(cut, Offset(offset))) for offset in offsets_of(cut)]
     assert found == wanted
     if cut is not None:
         assert (cut.first, cut.last, cut.count, cut.lane) == (wanted[0][0], wanted[-1][0], len(wanted), LANE)
@@ -32,3 +32,13 @@ def test_a_cut_keeps_exactly_the_entries_of_its_range(offsets: list[int], low: i
 @given(offsets=rising, after=st.integers(0, 1 << 60))
 def test_counting_above_a_place_agrees_with_looking(offsets: list[int], after: int) -> None:
     assert count_above(packed(LANE, offsets), Offset(after)) == sum(offset > after for offset in offsets)
+
+
+def test_an_offset_that_is_not_in_the_block_has_no_digest() -> None:
+    block = packed(LANE, [2, 5], digest_of(b"x") + REFERENCE)
+    assert [digest_in(block, Offset(offset)) for offset in (1, 2, 3, 5, 6)] == [None, digest_of(b"x"), None, REFERENCE, None]
+
+
+def test_no_body_has_the_digest_of_a_reference() -> None:
+    assert len(digest_of(b"")) == DIGEST
+    assert digest_of(b"") != REFERENCE

@@ -1,28 +1,29 @@
 """Blocks of lane entries: packing, reading, and cutting them to a range of offsets.
 
-`offsets` is little-endian int64. `payloads`, where a block has any, is a MessagePack array with one item per entry: the
-projected body, or nil for an entry that refers to the log.
+`offsets` is little-endian int64. `digests`, where a block has any, has 16 bytes per entry: the digest of its projected body, or
+zeros for an entry that refers to the log.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-
-import msgspec
 
 from tidings.log.port import Block
 from tidings.log.position import LaneNumber, Offset, Partition
 
-_payloads = msgspec.msgpack.Decoder(list[bytes | None])
+DIGEST = 16
+REFERENCE = bytes(DIGEST)
+"""Stands for the digest of an entry that has no body of its own."""
 
 
 def packed(
     lane: LaneNumber,
     offsets: Sequence[int],
-    payloads: Sequence[bytes | None] | None = None,
+    digests: bytes | None = None,
     partition: Partition = Partition(0),
 ) -> Block:
     """A block of these rising offsets (at least one)."""
@@ -33,7 +34,7 @@ def packed(
         last=Offset(offsets[-1]),
         count=len(offsets),
         offsets=_little(array("q", offsets)).tobytes(),
-        payloads=None if payloads is None else msgspec.msgpack.encode(payloads),
+        digests=digests,
     )
 
 
@@ -42,9 +43,18 @@ def offsets_of(block: Block) -> array[int]:
     return _little(array("q", block.offsets))
 
 
-def payloads_of(block: Block) -> Sequence[bytes | None]:
-    """One projected body per entry; None where the entry refers to the log."""
-    return [None] * block.count if block.payloads is None else _payloads.decode(block.payloads)
+def digest_of(data: bytes) -> bytes:
+    """The digest of a projected body; never that of a reference."""
+    return hashlib.blake2b(data, digest_size=DIGEST).digest()
+
+
+def digest_in(block: Block, offset: Offset) -> bytes | None:
+    """The digest of the block's entry at this offset; None when it has no such entry."""
+    offsets = offsets_of(block)
+    at = bisect_left(offsets, offset)
+    if at == len(offsets) or offsets[at] != offset:
+        return None
+    return REFERENCE if block.digests is None else block.digests[at * DIGEST : (at + 1) * DIGEST]
 
 
 def count_above(block: Block, after: Offset) -> int:
@@ -62,8 +72,8 @@ def within(block: Block, after: Offset, upto: Offset) -> Block | None:
     low, high = bisect_right(offsets, after), bisect_right(offsets, upto)
     if low >= high:
         return None
-    payloads = None if block.payloads is None else payloads_of(block)[low:high]
-    return packed(block.lane, offsets[low:high], payloads, block.partition)
+    digests = None if block.digests is None else block.digests[low * DIGEST : high * DIGEST]
+    return packed(block.lane, offsets[low:high], digests, block.partition)
 
 
 def _little(numbers: array[int]) -> array[int]:

@@ -7,7 +7,7 @@ docs/decisions/002-log-port.md maps each method to Kafka.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -126,7 +126,8 @@ class LogReader(Protocol):
 class Block(msgspec.Struct, frozen=True, gc=False):
     """Consecutive entries of one lane, from one partition: offsets as little-endian int64, rising.
 
-    `payloads` is None when every entry is a reference to the log's entry; it is the room for projected bodies.
+    `digests` is None when every entry refers to the log's entry as it is. Else it has 16 bytes for each: the digest under
+    which the entry's projected body is kept, or zeros.
     `before` is how many entries the lane has had before this block, removed ones included; readers fill it, writers leave it.
     """
 
@@ -136,8 +137,22 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     last: Offset
     count: int
     offsets: bytes
-    payloads: bytes | None = None
+    digests: bytes | None = None
     before: int = -1
+
+
+class BodyKey(NamedTuple):
+    """Which projected body: lanes whose projections of one event are equal share one."""
+
+    position: Position
+    digest: bytes
+
+
+class Body(msgspec.Struct, frozen=True, gc=False):
+    """What projections left of an event's payload."""
+
+    key: BodyKey
+    data: bytes
 
 
 class Aside(msgspec.Struct, frozen=True, gc=False):
@@ -149,11 +164,15 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
 
 
 class Routed(msgspec.Struct, frozen=True, gc=False):
-    """What one routing step found: blocks ordered by (lane, first), how far it scanned, what was set aside."""
+    """What one routing step found: blocks ordered by (lane, first), how far it scanned, what was set aside.
+
+    `bodies` holds every projected body that a block names.
+    """
 
     blocks: Sequence[Block]
     scanned: Marks
     aside: Sequence[Aside] = ()
+    bodies: Sequence[Body] = ()
 
 
 class LanesWriter(Protocol):
@@ -163,13 +182,13 @@ class LanesWriter(Protocol):
         """How far routing is durable. The truth after any crash: whatever is at or below was routed exactly once."""
 
     def write(self, routed: Routed) -> None:
-        """Store blocks, asides and `scanned` in one transaction; durable when it returns.
+        """Store blocks, bodies, asides and `scanned` in one transaction; durable when it returns.
 
         Entries at or below `routed()` are dropped first, so calling twice with the same or an overlapping range changes nothing.
         """
 
     def trim(self, below: Marks) -> int:
-        """Remove blocks that end at or below these marks (their entries are gone from the log); how many went."""
+        """Remove blocks that end at or below these marks, and bodies: their entries are gone from the log. How many blocks went."""
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""
@@ -191,6 +210,9 @@ class LanesReader(Protocol):
 
     def blocks(self, lane: LaneNumber, after: Offset, partition: Partition, limit: int) -> Sequence[Block]:
         """The blocks with an entry after `after`, in order, at most `limit` of them. A block may begin before `after`."""
+
+    def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
+        """The projected bodies of these keys; one that was removed is missing from the answer."""
 
     def routed(self) -> Marks:
         """How far routing is durable."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.lanes_contract import ONE, TWO, LanesContract, entries_of
+from tests.contracts.lanes_contract import ONE, TWO, LanesContract, body_of, entries_of
 from tidings.errors import DataFolderUnusable
 from tidings.log.block import packed
 from tidings.log.port import LanesReader, LanesWriter, Routed
@@ -115,4 +115,21 @@ def test_ten_thousand_lanes_in_one_batch(tmp_path: Path) -> None:
     assert len(reader.touched(0).lanes) == 10_000
     assert entries_of(reader, LaneNumber(7_777)) == [11, 12, 21, 22]
     assert reader.count_after(LaneNumber(7_777), Offset(12), EMBEDDED) == 2
+    writer.close()
+
+
+def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> None:
+    writer = SqliteLanesWriter(tmp_path)
+    writer.write(Routed([packed(ONE, [1])], embedded(1)))
+    writer.close()
+    with sqlite3.connect(tmp_path / "lanes.db") as file:
+        file.execute("DROP TABLE bodies")
+        file.execute("ALTER TABLE blocks RENAME COLUMN digests TO payloads")
+        file.execute("PRAGMA user_version = 1")
+    file.close()
+    writer, reader = SqliteLanesWriter(tmp_path), SqliteLanesReader(tmp_path)
+    body = body_of(2, b"{}")
+    writer.write(Routed([packed(ONE, [2], body.key.digest)], embedded(2), bodies=[body]))
+    assert entries_of(reader, ONE) == [1, 2]
+    assert reader.bodies([body.key]) == {body.key: b"{}"}
     writer.close()

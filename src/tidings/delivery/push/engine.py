@@ -65,7 +65,7 @@ class Engine:
         self._timers = Timers(around.clock, self._item_due)
         self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
         self.reading = Reading(lanes, log, store, around.ids, self._settling.missed)
-        self._copies = Copies(log, store)
+        self._copies = Copies(lanes, log, store)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
         """Go on where the last save stopped."""

@@ -42,14 +42,15 @@ class Job(NamedTuple):
 class PushLane:
     """A lane with an owner. Only the engine's event loop touches it.
 
-    `ready` holds live entries that were read but not taken; `ahead` are offsets that follow them, not read yet. Both are
-    forgotten when the cursor moves. `due` are open items whose time has come, `loaded` those of them that were read.
-    `pushing` says whether new attempts may begin; `window` is how many may be on their way at once, for now.
+    `ready` holds live entries that were read but not taken; `ahead` are offsets that follow them, not read yet, with the digests
+    of their bodies where any is projected. All are forgotten when the cursor moves. `due` are open items whose time has come,
+    `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
+    way at once, for now.
     """
 
     __slots__ = (
-        *("ahead", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name", "policy", "queued"),
-        *("pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
+        *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
+        *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -67,6 +68,7 @@ class PushLane:
         self.loaded: deque[tuple[Item, Parcel]] = deque()
         self.ready: deque[Parcel] = deque()
         self.ahead = array("q")
+        self.ahead_digests: bytes | None = None
         self.read = int(state.cursor)
         self.more = True
         self.inflight = 0
@@ -108,6 +110,7 @@ class PushLane:
         self.due.extend(item for item, _ in self.loaded)
         self.loaded.clear()
         self.ahead = array("q")
+        self.ahead_digests = None
         self.read = int(self.state.cursor)
         self.more = True
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
+from tidings.delivery.push.stripped import LaneEntry, Stripped, entries_with, references
 from tidings.errors import LogUnavailable, Malformed
 from tidings.events.http import encode_binary, encode_structured
 from tidings.events.stored import event_from
 from tidings.ids import DeliveryIds
-from tidings.log.block import offsets_of
+from tidings.log.block import DIGEST, offsets_of
 from tidings.log.port import Block, LanesReader, LogReader
 from tidings.log.position import Offset, Partition
 from tidings.registry.model import ContentMode
@@ -24,7 +25,6 @@ PAGE_ENTRIES = 200
 LAST_ENTRIES = 8
 AHEAD = 2048
 LAID_OUT_BYTES = 4 << 20
-PROJECTED = "projected events cannot be pushed yet"
 
 Laid = tuple[dict[str, str], bytes, str]
 """An entry laid out: headers, body, fault."""
@@ -43,6 +43,7 @@ class Reading:
         self._id_text = ids.text_of
         self._missed = missed
         self._laid = LaidOut()
+        self._stripped = Stripped(lanes)
 
     def fill(self, lane: PushLane) -> bool:
         """Read the next live entries of a lane into `ready`. False: there are none now."""
@@ -54,9 +55,12 @@ class Reading:
         offsets = lane.ahead[:size]
         if not offsets:
             return True
-        lane.ready.extend(self._parcels(lane, offsets, kept=False))
+        digests = lane.ahead_digests
+        wanted = references(offsets) if digests is None else entries_with(offsets, digests)
+        lane.ready.extend(self._parcels(lane, wanted, kept=False))
         # Only now: had the log not been readable, they would be passed over.
         del lane.ahead[:size]
+        lane.ahead_digests = None if digests is None else digests[size * DIGEST :]
         return True
 
     def load(self, lane: PushLane) -> None:
@@ -68,7 +72,8 @@ class Reading:
                 items.append(item)
         again = any(item.again for item in items)
         try:
-            parcels = self._parcels(lane, [item.offset for item in items], kept=again)
+            wanted = self._stripped.entries(lane.key, [item.offset for item in items])
+            parcels = self._parcels(lane, wanted, kept=again)
         except LogUnavailable:
             lane.due.extendleft(reversed(items))
             raise
@@ -77,7 +82,7 @@ class Reading:
     def contains(self, lane: PushLane, offset: Offset) -> bool:
         """Whether the lane has this entry."""
         blocks = self._lanes.blocks(lane.key.lane, Offset(offset - 1), lane.key.partition, 1)
-        return any(offset in offsets_of(block) for block in blocks if block.payloads is None)
+        return any(offset in offsets_of(block) for block in blocks)
 
     def place(self, lane: PushLane) -> None:
         """The cursor was moved: learn how many entries of the lane are before it."""
@@ -100,12 +105,9 @@ class Reading:
             ahead = offsets[begin : begin + AHEAD]
             self._reach(lane, block.before + begin, Offset(ahead[0]))
             lane.read = ahead[-1]
-            if block.payloads is None:
-                lane.ahead = ahead
-            else:
-                # Sending the whole event where a part was granted would be worse than sending nothing.
-                lane.ready.extend(Parcel(Offset(offset), {}, b"", PROJECTED) for offset in ahead)
-        return bool(lane.ahead or lane.ready)
+            lane.ahead = ahead
+            lane.ahead_digests = None if block.digests is None else block.digests[begin * DIGEST : (begin + AHEAD) * DIGEST]
+        return bool(lane.ahead)
 
     def _at_the_end(self, lane: PushLane) -> Block | None:
         """No block follows: either everything was taken, or the rest is gone, or a block has come just now."""
@@ -122,36 +124,37 @@ class Reading:
         if missed:
             self._missed(lane, missed, end)
 
-    def _parcels(self, lane: PushLane, offsets: Sequence[int], *, kept: bool) -> list[Parcel]:
-        """A parcel for every offset. `kept`: an entry that left the log may still have its copy as a dead letter."""
+    def _parcels(self, lane: PushLane, wanted: Sequence[LaneEntry], *, kept: bool) -> list[Parcel]:
+        """A parcel for every entry. `kept`: an entry that left the log may still have its copy as a dead letter."""
         assert lane.policy is not None
         own, (number, partition), id_text = lane.policy.headers, lane.key, self._id_text
         parcels = []
-        for offset, (headers, body, fault) in zip(offsets, self._lay_out(lane, lane.policy.mode, offsets, kept), strict=True):
+        laid = self._lay_out(lane, lane.policy.mode, wanted, kept)
+        for (offset, _), (headers, body, fault) in zip(wanted, laid, strict=True):
             all_headers = {**own, **headers, "tidings-delivery-id": id_text(number, partition, offset)}
             parcels.append(Parcel(Offset(offset), all_headers, body, fault))
         return parcels
 
-    def _lay_out(self, lane: PushLane, mode: ContentMode, offsets: Sequence[int], kept: bool) -> Sequence[Laid]:
+    def _lay_out(self, lane: PushLane, mode: ContentMode, wanted: Sequence[LaneEntry], kept: bool) -> Sequence[Laid]:
         laid = self._laid.of(mode, lane.key.partition)
-        missing = [position_of(lane.key, offset) for offset in offsets if offset not in laid]
+        missing = [entry for entry in wanted if entry not in laid]
         if not missing:
-            return [laid[offset] for offset in offsets]
-        entries = self._log.fetch(missing)
-        for position, entry in entries.items():
-            laid[position.offset] = made = lay_out(mode, entry.head, entry.data)
+            return [laid[entry] for entry in wanted]
+        found = self._log.fetch([position_of(lane.key, offset) for offset, _ in missing])
+        for entry, data in self._stripped.datas(lane.key, missing, found).items():
+            laid[entry] = made = lay_out(mode, found[position_of(lane.key, entry.offset)].head, data)
             self._laid.bytes += len(made[1]) + 1024
-        gone = [position.offset for position in missing if position not in entries]
+        gone = [entry for entry in missing if entry not in laid]
         if gone:
             # Not remembered for other lanes: a copy is this lane's own.
             laid = {**laid, **self._gone(lane, mode, gone, kept)}
-        return [laid[offset] for offset in offsets]
+        return [laid[entry] for entry in wanted]
 
-    def _gone(self, lane: PushLane, mode: ContentMode, offsets: Sequence[Offset], kept: bool) -> Mapping[int, Laid]:
+    def _gone(self, lane: PushLane, mode: ContentMode, wanted: Sequence[LaneEntry], kept: bool) -> Mapping[LaneEntry, Laid]:
         """What is left of entries that retention removed: the copy of a dead letter, or the fault."""
-        expired: Mapping[int, Laid] = dict.fromkeys(offsets, ({}, b"", EXPIRED))
-        letters = self._store.buried(lane.key, offsets) if kept else {}
-        return {**expired, **{offset: lay_out(mode, letter.head, letter.data) for offset, letter in letters.items()}}
+        letters = self._store.buried(lane.key, [entry.offset for entry in wanted]) if kept else {}
+        copies = [(entry, letters.get(entry.offset)) for entry in wanted]
+        return {entry: ({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
 
 
 def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
@@ -170,11 +173,11 @@ class LaidOut:
 
     def __init__(self, limit: int = LAID_OUT_BYTES) -> None:
         self._limit = limit
-        self._kept: dict[tuple[ContentMode, Partition], dict[int, Laid]] = {}
+        self._kept: dict[tuple[ContentMode, Partition], dict[LaneEntry, Laid]] = {}
         self.bytes = 0
 
-    def of(self, mode: ContentMode, partition: Partition) -> dict[int, Laid]:
-        """What is remembered, by offset. The caller adds to it and to `bytes`."""
+    def of(self, mode: ContentMode, partition: Partition) -> dict[LaneEntry, Laid]:
+        """What is remembered, by entry. The caller adds to it and to `bytes`."""
         if self.bytes > self._limit:
             self._kept, self.bytes = {}, 0
         return self._kept.setdefault((mode, partition), {})

@@ -12,8 +12,9 @@ from tidings.delivery.push.lane import Item
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.pushing import EXPIRED, PushLane
 from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, position_of
+from tidings.delivery.push.stripped import Stripped
 from tidings.delivery.push.timers import Timers
-from tidings.log.port import LogReader
+from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import Offset
 from tidings.observe.board import BUCKETS, Board
 
@@ -124,18 +125,19 @@ class Settling:
 class Copies:
     """Where the copy of an event comes from when it becomes a dead letter."""
 
-    def __init__(self, log: LogReader, store: DeliveryStore) -> None:
+    def __init__(self, lanes: LanesReader, log: LogReader, store: DeliveryStore) -> None:
+        self._stripped = Stripped(lanes)
         self._log = log
         self._store = store
 
     def of(self, lane: PushLane, offset: Offset) -> tuple[bytes, bytes | None]:
-        """Head and data: from the log, else from the dead letter it was before. Empty when both are gone.
+        """Head and data as they are sent: from the log, else from the dead letter it was before. Empty when both are gone.
 
         Raises LogUnavailable: the copy is there, and not to be had now.
         """
         position = position_of(lane.key, offset)
-        entry = self._log.fetch([position]).get(position)
-        if entry is not None:
-            return entry.head, entry.data
+        found = self._log.fetch([position])
+        for data in self._stripped.datas(lane.key, self._stripped.entries(lane.key, [offset]), found).values():
+            return found[position].head, data
         letter = self._store.buried(lane.key, [offset]).get(offset)
         return (letter.head, letter.data) if letter is not None else (b"", None)

@@ -3,6 +3,8 @@
 An index over (lane, offset) would be written at a random page for every block: with 10,000 lanes a batch took four times
 as long once a hundred batches were stored, and went on growing. Here blocks are only appended. Each names the one before
 it, `heads` names each lane's newest, and `stations` is a sparse index, so that a walk is never longer than 32 blocks.
+
+`bodies` holds what projections left of payloads, once for all lanes with the same.
 """
 
 from __future__ import annotations
@@ -18,16 +20,20 @@ from tidings.log.sqlite.files import FileKind
 
 STATION_EVERY = 32
 
+_BODIES = """CREATE TABLE bodies (
+  partition INTEGER NOT NULL, "offset" INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,
+  PRIMARY KEY (partition, "offset", digest)) WITHOUT ROWID"""
+
 LANES = FileKind(
     name="the lanes file",
     application_id=0x54444C4E,
-    version=1,
+    version=2,
     schema=(
         # AUTOINCREMENT: an id is never given twice, so the name of a removed block never means another one.
         """CREATE TABLE blocks (
              id INTEGER PRIMARY KEY AUTOINCREMENT, lane INTEGER NOT NULL, partition INTEGER NOT NULL, first INTEGER NOT NULL,
              last INTEGER NOT NULL, count INTEGER NOT NULL, total INTEGER NOT NULL, number INTEGER NOT NULL,
-             before INTEGER NOT NULL, offsets BLOB NOT NULL, payloads BLOB)""",
+             before INTEGER NOT NULL, offsets BLOB NOT NULL, digests BLOB)""",
         """CREATE TABLE heads (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, block INTEGER NOT NULL, total INTEGER NOT NULL,
              number INTEGER NOT NULL, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
@@ -39,7 +45,9 @@ LANES = FileKind(
         """CREATE TABLE asides (
              partition INTEGER NOT NULL, "offset" INTEGER NOT NULL, lane INTEGER NOT NULL, reason TEXT NOT NULL,
              PRIMARY KEY (partition, "offset", lane)) WITHOUT ROWID""",
+        _BODIES,
     ),
+    upgrades={1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES)},
 )
 
 _WALK = """
@@ -48,7 +56,7 @@ WITH RECURSIVE back (id) AS (
   UNION ALL
   SELECT blocks.before FROM back JOIN blocks ON blocks.id = back.id WHERE blocks.first > ?
 )
-SELECT lane, partition, first, last, count, offsets, payloads, total - count, total FROM blocks
+SELECT lane, partition, first, last, count, offsets, digests, total - count, total FROM blocks
 WHERE id IN back AND last > ? ORDER BY id LIMIT ?
 """
 

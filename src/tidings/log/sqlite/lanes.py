@@ -16,8 +16,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from tidings.log.block import within
-from tidings.log.port import Aside, Block, Routed
-from tidings.log.position import START, LaneNumber, Marks, Offset, Partition
+from tidings.log.port import Aside, Block, Body, Routed
+from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
 from tidings.log.sqlite.chain import LANES, STATION_EVERY, Head, heads, lanes_file
 from tidings.log.sqlite.files import open_writer, roll_back, transaction, translating
 from tidings.log.sqlite.hold import Hold
@@ -62,23 +62,26 @@ class SqliteLanesWriter:
         with self._turn():
             self._load()
             blocks = _in_order(self._new_blocks(routed))
-            asides = [aside for aside in routed.aside if self._is_new(aside, routed.scanned)]
+            asides = [aside for aside in routed.aside if self._is_new(aside.position, routed.scanned)]
+            bodies = [body for body in routed.bodies if self._is_new(body.key.position, routed.scanned)]
             if not blocks and not asides and not self._advances(routed.scanned):
                 return
             self._loaded = False
-            self._store(blocks, asides, routed.scanned)
+            self._store(blocks, bodies, asides, routed.scanned)
             self._loaded = True
             self._bell.ring()
-            self._wal.committed(sum(map(_size, blocks)))
+            self._wal.committed(sum(map(_size, blocks)) + sum(len(body.data) for body in bodies))
 
     def trim(self, below: Marks) -> int:
         """See `LanesWriter.trim`."""
-        gone = 0
+        gone = gone_bodies = 0
         while removed := self._trim_slice(below):
             gone += removed
         with self._turn() as connection:
             connection.executemany('DELETE FROM asides WHERE partition = ? AND "offset" <= ?', list(below.items()))
-        while gone and self._give_back():
+        while removed := self._trim_bodies(below):
+            gone_bodies += removed
+        while gone + gone_bodies and self._give_back():
             pass
         return gone
 
@@ -117,14 +120,14 @@ class SqliteLanesWriter:
             if new is not None:
                 yield new
 
-    def _is_new(self, aside: Aside, scanned: Marks) -> bool:
-        partition, offset = aside.position
+    def _is_new(self, position: Position, scanned: Marks) -> bool:
+        partition, offset = position
         return self._routed.get(partition, START) < offset <= scanned.get(partition, START)
 
     def _advances(self, scanned: Marks) -> bool:
         return any(upto > self._routed.get(partition, START) for partition, upto in scanned.items())
 
-    def _store(self, blocks: Sequence[Block], asides: Sequence[Aside], scanned: Marks) -> None:
+    def _store(self, blocks: Sequence[Block], bodies: Sequence[Body], asides: Sequence[Aside], scanned: Marks) -> None:
         """One transaction. What is kept in memory follows only after the commit."""
         rows, newest, stations = self._chained(blocks)
         routed = {partition: max(upto, self._routed.get(partition, START)) for partition, upto in scanned.items()}
@@ -133,6 +136,7 @@ class SqliteLanesWriter:
             insert("INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
             insert("INSERT OR REPLACE INTO heads VALUES (?,?,?,?,?)", [(*lane, *found) for lane, found in newest.items()])
             insert("INSERT INTO stations VALUES (?,?,?,?)", stations)
+            insert("INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)", [(*b.key.position, b.key.digest, b.data) for b in bodies])
             insert("INSERT OR IGNORE INTO asides VALUES (?,?,?,?)", map(_aside_row, asides))
             insert("INSERT OR REPLACE INTO routed VALUES (?,?)", list(routed.items()))
             self._touch(newest)
@@ -152,7 +156,7 @@ class SqliteLanesWriter:
             before = newest.get(lane) or self._heads.get(lane) or Head()
             after = newest[lane] = Head(number, before.total + block.count, before.number + 1)
             span = (block.first, block.last, block.count)
-            rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.payloads))
+            rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.digests))
             if after.number % STATION_EVERY == 0:
                 stations.append((*lane, block.last, number))
         return rows, newest, stations
@@ -196,6 +200,18 @@ class SqliteLanesWriter:
                 self._wal.committed(0)
             return len(old)
 
+    def _trim_bodies(self, below: Marks) -> int:
+        """Remove the oldest bodies at or below the marks."""
+        gone = 0
+        with self._turn() as connection:
+            for partition, offset in below.items():
+                gone += connection.execute(
+                    """DELETE FROM bodies WHERE (partition, "offset", digest) IN (
+                         SELECT partition, "offset", digest FROM bodies WHERE partition = ? AND "offset" <= ? LIMIT ?)""",
+                    (partition, offset, SLICE_ROWS),
+                ).rowcount
+        return gone
+
 
 def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:
     """The blocks, after checking that those of one lane rise. Raises ValueError: out of order, an entry could be there twice."""
@@ -211,7 +227,7 @@ def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:
 
 
 def _size(block: Block) -> int:
-    return len(block.offsets) + len(block.payloads or b"") + _BLOCK_OVERHEAD
+    return len(block.offsets) + len(block.digests or b"") + _BLOCK_OVERHEAD
 
 
 def _aside_row(aside: Aside) -> tuple[int, int, int, str]:

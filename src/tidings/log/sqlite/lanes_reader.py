@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tidings.errors import LogUnavailable
 from tidings.log.block import count_above
-from tidings.log.port import Aside, Block, Touched
+from tidings.log.port import Aside, Block, BodyKey, Touched
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 from tidings.log.sqlite.chain import LANES, Found, head, lanes_file, walk
 from tidings.log.sqlite.reading import Reading
 
 ALL_LANES = -1
 _TOUCHES = 256
+_BODY = 'SELECT data FROM bodies WHERE partition = ? AND "offset" = ? AND digest = ?'
 
 
 class SqliteLanesReader:
@@ -56,6 +57,16 @@ class SqliteLanesReader:
                     break
                 found += more
         return [item.block for item in found]
+
+    def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
+        """See `LanesReader.bodies`."""
+        found: dict[BodyKey, bytes] = {}
+        with self._snapshot() as connection:
+            for key in keys:
+                row = connection.execute(_BODY, (*key.position, key.digest)).fetchone()
+                if row is not None:
+                    found[key] = row[0]
+        return found
 
     def routed(self) -> Marks:
         """See `LanesReader.routed`."""

@@ -1,0 +1,67 @@
+"""Entries of lanes as they are sent: whole, or what projections left of them.
+
+Sending a whole event where a part was granted would be worse than sending nothing, so an entry whose digest or body is not to
+be had counts as gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tidings.delivery.push.store import LaneKey, position_of
+from tidings.log.block import DIGEST, REFERENCE, digest_in
+from tidings.log.port import BodyKey, Entry, LanesReader
+from tidings.log.position import Offset, Position
+
+GONE = b""
+
+
+class LaneEntry(NamedTuple):
+    """An entry of a lane. `digest`: REFERENCE for the event as it is in the log, GONE when no block holds it any more."""
+
+    offset: Offset
+    digest: bytes
+
+
+def references(offsets: Sequence[int]) -> list[LaneEntry]:
+    """Entries that refer to the log."""
+    return [LaneEntry(Offset(offset), REFERENCE) for offset in offsets]
+
+
+def entries_with(offsets: Sequence[int], digests: bytes) -> list[LaneEntry]:
+    """Entries with the digests that a block has for them, 16 bytes each."""
+    return [LaneEntry(Offset(offset), digests[n * DIGEST : (n + 1) * DIGEST]) for n, offset in enumerate(offsets)]
+
+
+class Stripped:
+    """Finds out which entries of a lane are projected, and their bodies."""
+
+    def __init__(self, lanes: LanesReader) -> None:
+        self._lanes = lanes
+
+    def entries(self, key: LaneKey, offsets: Sequence[Offset]) -> list[LaneEntry]:
+        """The lane's entries at these offsets, in the order given."""
+        found: dict[Offset, bytes] = {}
+        for offset in sorted(offsets):
+            if offset not in found:
+                block = next(iter(self._lanes.blocks(key.lane, Offset(offset - 1), key.partition, 1)), None)
+                if block is not None:
+                    found.update({other: digest_in(block, other) or GONE for other in offsets if offset <= other <= block.last})
+        return [LaneEntry(offset, found.get(offset, GONE)) for offset in offsets]
+
+    def datas(
+        self, key: LaneKey, wanted: Sequence[LaneEntry], found: Mapping[Position, Entry]
+    ) -> Mapping[LaneEntry, bytes | None]:
+        """The payloads to send of those that are there; `found` is what the log has of them."""
+        there = {entry: position_of(key, entry.offset) for entry in wanted}
+        bodies = self._bodies(there)
+        return {
+            entry: found[position].data if entry.digest == REFERENCE else bodies[BodyKey(position, entry.digest)]
+            for entry, position in there.items()
+            if position in found and (entry.digest == REFERENCE or BodyKey(position, entry.digest) in bodies)
+        }
+
+    def _bodies(self, wanted: Mapping[LaneEntry, Position]) -> Mapping[BodyKey, bytes]:
+        keys = [BodyKey(position, entry.digest) for entry, position in wanted.items() if entry.digest not in (REFERENCE, GONE)]
+        return self._lanes.bodies(keys) if keys else {}

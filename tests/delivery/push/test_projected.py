@@ -1,0 +1,131 @@
+"""Projected entries are sent, tried again and buried as what projections left of them, and never whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.receivers import Answer, Receiver
+from tidings.delivery.push.store import LaneKey
+from tidings.delivery.push.stripped import GONE, LaneEntry, Stripped
+from tidings.events.checks import checked
+from tidings.events.stored import head_of
+from tidings.log.block import REFERENCE, digest_of, packed
+from tidings.log.commands import Redeliver
+from tidings.log.port import Body, BodyKey, Draft, Routed
+from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
+from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.registry.model import ContentMode
+
+WHOLE = b'{"secret":1,"n":%d}'
+PART = b'{"n":1.0%d}'
+
+
+async def publish_parts(
+    world: World, lane: LaneNumber, count: int, *, whole: Sequence[int] = (), bodies: bool = True
+) -> list[int]:
+    """Events of which the lane has only a part, but for those listed in `whole`."""
+    named = {"specversion": "1.0", "source": "/orders", "type": "order.created", "datacontenttype": "application/json"}
+    events = [checked({**named, "id": str(n)}, WHOLE % n) for n in range(count)]
+    drafts = [Draft(world.topic, world.clock.now(), 0, head_of(event), event.data) for event in events]
+    offsets = [int(position.offset) for position in await world.log.append(drafts)]
+    parts = [Body(BodyKey(Position(EMBEDDED, Offset(at)), digest_of(PART % n)), PART % n) for n, at in enumerate(offsets)]
+    digests = b"".join(REFERENCE if n in whole else part.key.digest for n, part in enumerate(parts))
+    world.lanes.write(Routed([packed(lane, offsets, digests)], embedded(offsets[-1]), bodies=parts if bodies else ()))
+    return offsets
+
+
+def datas(receiver: Receiver) -> list[bytes]:
+    return [arrival.body.partition(b'"data":')[2].removesuffix(b"}") for arrival in receiver.arrivals]
+
+
+def test_parts_and_whole_events_of_one_lane_arrive_as_they_are_kept(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world) as (lane, receiver):
+            await publish_parts(world, lane, 3, whole=[1])
+            await until(lambda: len(receiver.arrivals) == 3)
+        assert sorted(datas(receiver)) == sorted([PART % 0, WHOLE % 1, PART % 2])
+        assert sorted(json.loads(arrival.body)["id"] for arrival in receiver.arrivals) == ["0", "1", "2"]
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_binary_request_has_the_part_as_its_body(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, mode=ContentMode.BINARY) as (lane, receiver):
+            await publish_parts(world, lane, 1)
+            await until(lambda: len(receiver.arrivals) == 1)
+        (arrival,) = receiver.arrivals
+        assert (arrival.body, arrival.headers["content-type"], arrival.headers["ce-id"]) == (PART % 0, "application/json", "0")
+
+    in_world(tmp_path, scenario)
+
+
+def test_lanes_with_different_parts_of_one_event_do_not_mix_them_up(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as mine, Receiver() as others:
+            lanes = [world.subscribe("mine", mine.url), world.subscribe("others", others.url)]
+            async with world.delivering():
+                first = await world.publish(1)
+                at = first[0].offset
+                parts = [Body(BodyKey(Position(EMBEDDED, at), digest_of(text)), text) for text in (b'{"a":1}', b'{"b":2}')]
+                later = await world.log.append([Draft(world.topic, world.clock.now(), 0, b'{"id":"2"}', None)])
+                end = later[0].offset
+                body = [Body(BodyKey(Position(EMBEDDED, end), part.key.digest), part.data) for part in parts]
+                blocks = [packed(lane, [end], part.key.digest) for lane, part in zip(lanes, parts, strict=True)]
+                world.lanes.write(Routed(blocks, embedded(end), bodies=body))
+                await until(lambda: len(mine.arrivals) == len(others.arrivals) == 1)
+            assert (datas(mine), datas(others)) == ([b'{"a":1}'], [b'{"b":2}'])
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_part_that_is_tried_again_is_still_a_part(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(status=503), Answer(status=503), Answer()]) as (lane, receiver):
+            await publish_parts(world, lane, 1)
+            await until(lambda: len(receiver.arrivals) == 3)
+        assert datas(receiver) == [PART % 0] * 3
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_dead_letter_keeps_the_part_and_sends_it_when_the_event_is_gone(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(status=400), Answer()], tries=1) as (lane, receiver):
+            offsets = await publish_parts(world, lane, 1)
+            await until(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
+            assert world.reader.dead_letters(lane, 0, 10)[0].data == PART % 0
+            await world.retire()
+            assert await world.command(lane, Redeliver((Position(EMBEDDED, Offset(offsets[0])),), False)) == ""
+            await until(lambda: len(receiver.arrivals) == 2)
+        assert datas(receiver) == [PART % 0] * 2
+
+    in_world(tmp_path, scenario)
+
+
+def test_an_event_whose_part_is_gone_is_never_sent_whole(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world) as (lane, receiver):
+            offsets = await publish_parts(world, lane, 1, bodies=False)
+            await final(world, lane, offsets[-1])
+        assert receiver.arrivals == []
+        assert world.reader.lane(lane).expired == 1
+
+    in_world(tmp_path, scenario)
+
+
+def test_entries_are_found_with_their_digests_whatever_block_they_are_in(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        lane = world.subscribe_pull("parts")
+        offsets = await publish_parts(world, lane, 3, whole=[1]) + await publish_parts(world, lane, 2)
+        lanes = SqliteLanesReader(tmp_path)
+        wanted = [Offset(offset) for offset in (offsets[4], offsets[1], offsets[0], 999)]
+        found = Stripped(lanes).entries(LaneKey(lane, EMBEDDED), wanted)
+        digests = [digest_of(PART % 1), REFERENCE, digest_of(PART % 0), GONE]
+        assert found == [LaneEntry(at, digest) for at, digest in zip(wanted, digests, strict=True)]
+        lanes.close()
+
+    in_world(tmp_path, scenario)
