@@ -25,10 +25,13 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown group {unknown[0]}; one of: {', '.join(GROUPS)}")
     figures: list[Figure] = []
-    for group in chosen:
-        print(f"measuring {group}: {GROUPS[group]} …", file=sys.stderr, flush=True)
-        figures += importlib.import_module(f"bench.{group}").figures()
-    print(table(figures))
+    try:
+        for group in chosen:
+            print(f"measuring {group}: {GROUPS[group]} …", file=sys.stderr, flush=True)
+            figures += importlib.import_module(f"bench.{group}").figures()
+    finally:
+        # What was measured before something broke is still worth reading.
+        print(table(figures), flush=True)
     return 0
 
 

@@ -28,6 +28,7 @@ def figures(events: int = 150, silence: float = 120.0, backlog: int = 200_000) -
             probe.once()
         times = [probe.once(pause=0.2) for _ in range(events)]
         idle_memory, idle_cpu = memory(hub), _idle(hub, silence)
+        probe.connect()  # the server has closed the idle connection
         first = probe.once()
         loaded = [_after_backlog(hub, receiver, backlog, done) for done in (0, backlog)]
     finally:
@@ -100,7 +101,13 @@ class Probe:
         assert hub.call("PUT", "/api/topics/probe", {}).status == 201
         assert hub.call("PUT", "/api/subscriptions/probe", {"topic": "probe", "to": receiver.url("/probe")}).status == 201
         self._receiver = receiver
-        self._connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=60)
+        self._hub = hub
+        self.connect()
+
+    def connect(self) -> None:
+        """Open a connection, so that the next event does not wait for one."""
+        self._connection = http.client.HTTPConnection("127.0.0.1", self._hub.port, timeout=60)
+        self._connection.connect()
 
     def once(self, pause: float = 0.0) -> float:
         """Seconds from sending the request to the arrival at the callback."""
