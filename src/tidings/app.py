@@ -15,7 +15,9 @@ from typing import Any
 
 import uvicorn
 
+from tidings.access.gateway import GatewayKey
 from tidings.access.rules import OPEN, check_access
+from tidings.access.sealing import Box, sealing_key
 from tidings.access.tokens import Gate
 from tidings.clock import SystemClock
 from tidings.config import ServerSettings, Settings
@@ -84,7 +86,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     settings.data.mkdir(parents=True, exist_ok=True)
     files = _opened(settings.data, settings, stack)
     current = CurrentRegistry(files.registry)
-    clock, tally = SystemClock(), Tally()
+    clock, tally, secret = SystemClock(), Tally(), sealing_key(settings.access, settings.data)
     duplicates = DuplicateCheck(files.claims, files.log, clock)
     stack.push_async_callback(duplicates.close)
     ingest = IngestParts(
@@ -113,6 +115,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         publishing=Publishing(ingest),
         waiting=waiting,
         board=board,
+        box=Box(secret),
+        gateway_key=GatewayKey(secret),
     )
     tasks = Tasks()
     stack.push_async_callback(tasks.end)

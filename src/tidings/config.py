@@ -83,6 +83,8 @@ class PushSettings:
     records: Seconds
     allow: tuple[str, ...]
     allow_loopback: str
+    ca_file: str
+    public_dns_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,14 @@ class AccessSettings:
     issuer: str
     audience: str
     rights_claim: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    issuer: str
+    client: str
+    token_life: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,7 @@ class Settings:
     pipeline: PipelineSettings
     push: PushSettings
     access: AccessSettings
+    gateway: GatewaySettings
     observe: ObserveSettings
     serve: ServeSettings
 

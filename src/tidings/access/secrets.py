@@ -6,9 +6,10 @@ import hmac
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tidings.errors import DataFolderUnusable, tolerating
+from tidings.registry.credentials import SEALED
 
 KEY_FILE = "hub.key"
 KEY_BYTES = 32
@@ -45,6 +46,21 @@ class Secret:
 def covered(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers as they may be shown: the values of those that carry secrets are covered."""
     return {name: COVER if _tells_secret(name) else value for name, value in headers.items()}
+
+
+def without_secrets(document: Any) -> Any:
+    """A document in plain values as it may be shown: sealed values are covered, and so are headers from before there were any."""
+    match document:
+        case str() if document.startswith(SEALED):
+            return COVER
+        case {"headers": dict() as headers, **rest}:
+            return {**without_secrets(rest), "headers": without_secrets(covered(headers))}
+        case dict():
+            return {name: without_secrets(value) for name, value in document.items()}
+        case list() | tuple():
+            return [without_secrets(value) for value in document]
+        case _:
+            return document
 
 
 def _tells_secret(name: str) -> bool:

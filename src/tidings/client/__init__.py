@@ -1,4 +1,8 @@
-"""A small client of the hub's HTTP API, for the command line and for programs. Imports nothing of the hub but its errors.
+"""A small client of the hub's HTTP API, for the command line and for programs, and `verify` for who receives its deliveries.
 
-Standard library only, so that a command starts quickly.
+Imports nothing of the hub but its errors; standard library only, so that a command starts quickly.
 """
+
+from tidings.client.webhooks import NotVerified, verify
+
+__all__ = ["NotVerified", "verify"]

@@ -10,6 +10,7 @@ from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules import World, check, plan_change
+from tidings.registry.rules.credentials import sealed
 
 Guard = Callable[[Snapshot], None]
 """Looks at what is in force at the moment of the change and raises what speaks against it."""
@@ -27,7 +28,12 @@ def check_documents(documents: Sequence[Document]) -> None:
 def check_change(parts: Parts, documents: Sequence[Document], endings: Sequence[Ending]) -> None:
     """Raise whatever `change` would raise, as far as it can be told now. Changes nothing."""
     check_documents(documents)
-    plan_change(World(parts.snapshot), documents, endings, parts.clock.now())
+    plan_change(World(parts.snapshot), safe(parts, documents), endings, parts.clock.now())
+
+
+def safe(parts: Parts, documents: Sequence[Document]) -> list[Document]:
+    """The documents with their secrets sealed: what is stored, compared and shown. Doing it twice changes nothing."""
+    return [sealed(document, parts.box.seal) for document in documents]
 
 
 async def put(parts: Parts, documents: Sequence[Document], by: str, guard: Guard = nothing_against) -> Sequence[Document]:
@@ -45,11 +51,11 @@ async def change(
 ) -> Sequence[Document]:
     """Put documents and end others in one revision, all or nothing; the documents put as they are in force."""
     check_documents(documents)
-    at = parts.clock.now()
+    stored, at = safe(parts, documents), parts.clock.now()
 
     def settle(marks: Marks) -> Sequence[Document]:
         guard(parts.registry.snapshot())
-        return parts.registry.change(documents, endings, by=by, at=at, marks=marks).stored
+        return parts.registry.change(stored, endings, by=by, at=at, marks=marks).stored
 
     try:
         return await parts.log.fence(settle)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidings.access.gateway import GatewayKey
+from tidings.access.sealing import Box
 from tidings.access.tokens import Gate
 from tidings.clock import Clock
 from tidings.config import Settings
@@ -19,7 +21,7 @@ from tidings.registry.port import RegistryWriter
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts. `reader`, `lanes` and `delivery` may be used from any thread; `waiting` tells when the log has grown."""
+    """The parts. `reader`, `lanes` and `delivery` are safe in any thread; `waiting` tells when the log has grown."""
 
     settings: Settings
     clock: Clock
@@ -33,6 +35,8 @@ class Parts:
     publishing: Publishing
     waiting: Waiting
     board: Board
+    box: Box
+    gateway_key: GatewayKey
 
     @property
     def snapshot(self) -> Snapshot:

@@ -30,11 +30,12 @@ def marks_at(reader: LogReader, place: str) -> Marks:
 def marks_at_any(reader: LogReader, place: str) -> Marks:
     """As `marks_at`; a time means: from the first event published then or later."""
     if ":" in place:
-        return marks_before(reader, _instant(place))
+        return marks_before(reader, instant_of(place))
     return marks_at(reader, place)
 
 
-def _instant(text: str) -> Instant:
+def instant_of(text: str) -> Instant:
+    """A time with its zone. Raises Malformed."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:

@@ -10,6 +10,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
+from tidings.registry.credentials import Credential, SigningKey, Webhook
 
 DEFAULT_NAMESPACE = "default"
 
@@ -106,6 +107,9 @@ class Push(msgspec.Struct, frozen=True, kw_only=True, tag="push", tag_field="kin
     url: str
     mode: ContentMode = ContentMode.STRUCTURED
     headers: Mapping[str, str] = {}
+    credential: Credential | None = None
+    signing: tuple[SigningKey, ...] = ()
+    webhook: Webhook | None = None
     inflight: int | None = None
     tries: int | None = None
     retry_first: float | None = None
@@ -134,6 +138,20 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """Where tokens for endpoints are asked for (HER-128). Times are seconds; `socket_timeout` 0: none of its own."""
+
+    name: Name
+    token_endpoint: str
+    client_id: str
+    client_secret: str
+    first_delay: float = 0.1
+    longest_delay: float = 30.0
+    request_timeout: float = 1.0
+    socket_timeout: float = 0.0
+    parameters_in_query: bool = False
+
+
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one subscription as routing needs it: in force for positions p with since < p ≤ until, per partition.
 
@@ -156,6 +174,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     exposures: Mapping[Name, Exposure] = {}
     subscriptions: Mapping[Name, Subscription] = {}
     approvals: Mapping[tuple[Name, Name], Approval] = {}
+    providers: Mapping[Name, Provider] = {}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

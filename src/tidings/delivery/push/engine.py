@@ -11,8 +11,11 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from tidings.clock import Clock
 from tidings.config import PushSettings
+from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
@@ -147,7 +150,9 @@ class Engine:
             lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name))
             self._lanes[subscription.lane] = lane
         push = subscription.delivery
-        if lane.adopt(policy_of(push, self._settings) if isinstance(push, Push) else None):
+        may_push = isinstance(push, Push) and not awaits_consent(push)
+        policy = policy_of(push, self._settings) if isinstance(push, Push) and may_push else None
+        if lane.adopt(policy and msgspec.structs.replace(policy, access=access_of(subscription))):
             self._schedule.offer(lane)
             self._plan_burst()
 
@@ -203,7 +208,7 @@ class Engine:
         if lane.target is None:
             policy = lane.policy
             try:
-                lane.target = Target(policy.url, policy.attempt_timeout) if policy else None
+                lane.target = Target(policy.url, policy.attempt_timeout, access=policy.access) if policy else None
             except ValueError:
                 lane.target = None
         if lane.target is None:

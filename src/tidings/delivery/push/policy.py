@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from tidings.config import PushSettings
+from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import RetryPolicy
+from tidings.registry.credentials import is_sealed
 from tidings.registry.model import ContentMode, Push
 
 _NOT_THEIRS = frozenset(
@@ -25,6 +27,12 @@ class Policy(msgspec.Struct, frozen=True):
     inflight: int
     attempt_timeout: float
     retry: RetryPolicy
+    access: Access | None = None
+
+
+def _is_theirs(name: str, value: str) -> bool:
+    """Sealed headers are opened only when they are sent; see `credentials`."""
+    return name.lower() not in _NOT_THEIRS and not is_sealed(value)
 
 
 def policy_of(push: Push, defaults: PushSettings) -> Policy:
@@ -32,7 +40,7 @@ def policy_of(push: Push, defaults: PushSettings) -> Policy:
     return Policy(
         url=push.url,
         mode=push.mode,
-        headers={name.lower(): value for name, value in push.headers.items() if name.lower() not in _NOT_THEIRS},
+        headers={name.lower(): value for name, value in push.headers.items() if _is_theirs(name, value)},
         inflight=max(1, defaults.inflight if push.inflight is None else push.inflight),
         attempt_timeout=defaults.attempt_timeout if push.attempt_timeout is None else push.attempt_timeout,
         retry=RetryPolicy(

@@ -9,12 +9,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from tidings.access.gateway import GatewayKey
+from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
 from tidings.clock import SECOND, Clock, Instant, SystemClock
 from tidings.config import Settings
 from tidings.delivery.push.applying import Commands
 from tidings.delivery.push.engine import Around, Engine
+from tidings.delivery.push.exchange import GuardedExchange
 from tidings.delivery.push.guard import Guard, SystemLookup, rules_of
+from tidings.delivery.push.holding import Gateway, Holding
+from tidings.delivery.push.known_sender import KnownSender
 from tidings.delivery.push.sender import Sender
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.push.ways import Ways
@@ -24,6 +29,7 @@ from tidings.log.port import LanesReader, LogReader
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
+from tidings.registry.rules.credentials import provider_of
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -71,11 +77,18 @@ class Worker:
         self._clock = clock
         self._lookup = SystemLookup(push.connect_timeout)
         guard = Guard(rules_of(push, settings.server), self._lookup)
-        self._sender = Sender(Ways(guard, clock, push.connect_timeout), clock)
+        self._sender = self._made_sender(Ways(guard, clock, push.connect_timeout))
         around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()))
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
         self._touched = 0
+
+    def _made_sender(self, ways: Ways) -> Sender:
+        secret = sealing_key(self._settings.access, self._settings.data)
+        gateway = Gateway(GatewayKey(secret), self._settings.gateway, self._clock)
+        box, registry = Box(secret), self._parts.registry
+        held = Holding(box, GuardedExchange(ways), lambda name: provider_of(name, registry.snapshot), gateway, self._clock)
+        return KnownSender(ways, self._clock, held, box)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set."""

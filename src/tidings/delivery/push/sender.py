@@ -6,7 +6,8 @@ The answer's status is the verdict. Its body is read only to keep the connection
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import timedelta
 
 from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError, RequestError, RequestTimeoutError
@@ -14,6 +15,7 @@ from pyreqwest.http import Url
 from pyreqwest.response import Response
 
 from tidings.clock import Clock
+from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.guard import Blocked, Unresolved
 from tidings.delivery.push.ways import Judged, Way, Ways, origin_of
@@ -25,12 +27,13 @@ BODY_PATIENCE = 1.0
 class Target:
     """The callback of one subscription, parsed once. Raises ValueError when the URL cannot be read."""
 
-    __slots__ = ("ahead", "judged", "origin", "timeout", "url")
+    __slots__ = ("access", "ahead", "judged", "origin", "timeout", "url")
 
-    def __init__(self, url: str, timeout: float) -> None:
+    def __init__(self, url: str, timeout: float, *, access: Access | None = None) -> None:
         self.url = Url(url)
         self.timeout = timedelta(seconds=timeout)
         self.origin = origin_of(self.url)
+        self.access = access
         self.judged: Judged | None = None
         self.ahead: Mapping[str, Url] = {}
         if self.origin.scheme not in ("http", "https") or not self.origin.host:
@@ -40,6 +43,14 @@ class Target:
         """Take over newly judged ways; the URLs that go to an address are made once, here."""
         self.judged = judged
         self.ahead = {way.address: self.url.with_ip_host(way.address) for way in judged.ways if way.address}
+
+    def with_query(self, pairs: Sequence[tuple[str, str]]) -> Target:
+        """The same target with more in its query."""
+        other = copy(self)
+        other.url = self.url.extend_query(pairs)
+        if self.judged is not None:
+            other.adopt(self.judged)
+        return other
 
     def url_of(self, way: Way) -> Url:
         return self.ahead[way.address] if way.address else self.url

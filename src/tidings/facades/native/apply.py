@@ -17,7 +17,7 @@ from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refu
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
 from tidings.facades.native.subscription_body import SubscriptionBody
-from tidings.facades.native.subscriptions import wanted_by
+from tidings.facades.native.subscriptions import secret_in, wanted_by
 from tidings.facades.native.topics import TopicBody, topic_from
 from tidings.facades.native.wire import Wire
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
@@ -65,6 +65,9 @@ class Applied(Wire):
     steps: list[Step]
     unchanged: int
     revision: int
+    secrets: dict[str, str] | None = Field(
+        default=None, description="Signing secrets that were made, by subscription; shown once."
+    )
 
 
 @router.post("/api/apply")
@@ -72,14 +75,24 @@ async def apply(
     body: HubDocument, parts: PartsOf, caller: Caller, dry_run: bool = Query(False, alias="dryRun", description="Only show it.")
 ) -> Applied:
     """Bring the hub to what the document says."""
-    wanted = _documents(body, parts.snapshot, caller)
+    given = _documents(body, parts.snapshot, caller)
+    changing.check_documents(given)
+    wanted = changing.safe(parts, given)
     found = difference(parts.snapshot, wanted, _pruned(body, parts.snapshot, wanted, caller))
     if not dry_run and (found.puts or found.endings):
         await changing.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
     elif dry_run:
         changing.check_change(parts, found.puts, found.endings)
     steps = [Step(action=s.action, kind=s.kind, name=s.name, changes=s.changes) for s in found.steps]
-    return Applied(dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision)
+    made = {} if dry_run else _secrets(given)
+    return Applied(
+        dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision, secrets=made or None
+    )
+
+
+def _secrets(given: list[Document]) -> dict[str, str]:
+    subscriptions = [one for one in given if isinstance(one, Subscription)]
+    return {str(one.name): secret for one in subscriptions if (secret := secret_in(one)) is not None}
 
 
 def _guard(caller: Principal, found: Difference, now: Snapshot) -> None:

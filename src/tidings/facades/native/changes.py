@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Query
 
 from tidings.access.principals import Right
-from tidings.access.secrets import covered
+from tidings.access.secrets import without_secrets
 from tidings.facades.native.callers import Caller, PartsOf
 from tidings.facades.native.wire import Wire, time_of
 from tidings.log.cursor import cursor_of
@@ -56,13 +56,5 @@ def _view(change: Change) -> ChangeView:
         kind=change.kind,
         name=change.name,
         cursor=cursor_of(change.marks),
-        document=_without_secrets(change.document),
+        document=without_secrets(change.document),
     )
-
-
-def _without_secrets(document: Any) -> Any:
-    """The audit log is read by people who need not know the secrets of callbacks."""
-    delivery = document.get("delivery") if isinstance(document, dict) else None
-    if not isinstance(delivery, dict) or not isinstance(delivery.get("headers"), dict):
-        return document
-    return {**document, "delivery": {**delivery, "headers": covered(delivery["headers"])}}

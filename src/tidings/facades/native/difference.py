@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tidings.access.secrets import covered
+from tidings.access.secrets import without_secrets
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
 from tidings.registry.port import Document, Ending
 
@@ -68,16 +68,9 @@ def _changes(standing: Document, wanted: Document) -> dict[str, tuple[Any, Any]]
     before, after = _members(standing), _members(wanted)
     # Compared as JSON text: to Python, True and 1 are equal.
     differing = [name for name in after if msgspec.json.encode(before[name]) != msgspec.json.encode(after[name])]
-    return {name: (_shown(before[name]), _shown(after[name])) for name in differing}
+    return {name: (without_secrets(before[name]), without_secrets(after[name])) for name in differing}
 
 
 def _members(document: Document) -> dict[str, Any]:
     members: dict[str, Any] = msgspec.to_builtins(document)
     return {name: value for name, value in members.items() if name not in _GIVEN_BY_THE_HUB}
-
-
-def _shown(value: Any) -> Any:
-    """Headers of callbacks may hold secrets."""
-    if isinstance(value, dict) and isinstance(value.get("headers"), dict):
-        return {**value, "headers": covered(value["headers"])}
-    return value

@@ -15,7 +15,9 @@ from tidings.facades.native import (
     exposures,
     filters,
     lanes,
+    providers,
     reading,
+    secrets,
     status,
     subscriptions,
     topics,
@@ -46,7 +48,20 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    for resource in (reading, explain, lanes, topics, subscriptions, exposures, filters, apply, changes, status):
+    for resource in (
+        reading,
+        explain,
+        lanes,
+        secrets,
+        topics,
+        subscriptions,
+        exposures,
+        providers,
+        filters,
+        apply,
+        changes,
+        status,
+    ):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
     app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)

@@ -7,8 +7,16 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from tidings.access.secrets import COVER, covered
+from tidings.access.secrets import COVER
 from tidings.errors import Malformed
+from tidings.facades.native.credential_body import (
+    CredentialBody,
+    Signing,
+    SigningView,
+    credential_from,
+    credential_shown,
+    signing_from,
+)
 from tidings.facades.native.wire import Duration, Labels, Wire, time_of
 from tidings.registry.model import (
     ContentMode,
@@ -23,6 +31,7 @@ from tidings.registry.model import (
     TopicsSource,
 )
 from tidings.registry.rules import parse_name
+from tidings.registry.rules.sinks import taken_out
 
 WHERE = "where"
 """The dialect of a plain `where` text."""
@@ -42,6 +51,10 @@ class DeliveryBody(Wire):
     url: str | None = Field(default=None, description="The callback; for push only.")
     mode: Literal["structured", "binary"] = "structured"
     headers: dict[str, str] = Field(default_factory=dict, description="Sent with every request. Secret ones are shown as ***.")
+    credential: CredentialBody | None = Field(
+        default=None, description="Who the hub is to the callback; secrets are shown as ***."
+    )
+    signing: Signing = Field(default="none", description="Signatures of Standard Webhooks; the hub makes the key.")
     inflight: int | None = Field(default=None, description="Requests on their way at the same time at the most.")
     tries: int | None = Field(default=None, description="Attempts before an event becomes a dead letter.")
     retry_first: Duration | None = None
@@ -63,6 +76,7 @@ class SubscriptionBody(Wire):
     owner: str | None = Field(default=None, description="Only administrators may name somebody else.")
     description: str = ""
     labels: Labels = Field(default_factory=dict)
+    signing: SigningView | None = Field(default=None, description="Only shown; what is put back here changes nothing.")
 
 
 class SubscriptionView(Wire):
@@ -78,6 +92,7 @@ class SubscriptionView(Wire):
     description: str = ""
     labels: Labels
     created: str
+    signing: SigningView | None = None
     approvals: dict[str, str] | None = Field(default=None, description="State of the approval per topic, where one is needed.")
 
 
@@ -126,8 +141,13 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
         return Pull()
     if wanted.url is None:
         raise Malformed("a push needs the address of its callback", at="delivery.url")
+    url, basic = taken_out(wanted.url)
+    if basic is not None and wanted.credential is not None:
+        raise Malformed("the address and the credential both say who asks", at="delivery.url", expected="one of them")
     return Push(
-        url=wanted.url,
+        url=url,
+        credential=basic or credential_from(wanted.credential, url, standing),
+        signing=signing_from(wanted.signing, standing),
         mode=ContentMode(wanted.mode),
         headers=_uncovered(wanted.headers, standing),
         inflight=wanted.inflight,
@@ -143,8 +163,8 @@ def _uncovered(headers: Mapping[str, str], standing: Subscription | None) -> dic
     return {name: held.get(name, value) if value == COVER else value for name, value in headers.items()}
 
 
-def view_of(subscription: Subscription, approvals: Mapping[str, str]) -> SubscriptionView:
-    """The subscription as it is shown, with the state of its approvals per topic."""
+def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: dict[str, str]) -> SubscriptionView:
+    """The subscription as it is shown, with the state of its approvals per topic, and its headers as they may be seen."""
     match subscription.source:
         case TopicsSource(topics):
             source: dict[str, Any] = {"topics": [str(topic) for topic in topics]}
@@ -154,7 +174,7 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str]) -> Subscri
         name=str(subscription.name),
         **source,
         **_shown_filter(subscription.filter),
-        delivery=_shown_delivery(subscription.delivery),
+        delivery=_shown_delivery(subscription.delivery, headers),
         owner=subscription.owner,
         description=subscription.description,
         labels=dict(subscription.labels),
@@ -173,13 +193,15 @@ def _shown_filter(filter: FilterText | None) -> dict[str, Any]:
     )
 
 
-def _shown_delivery(delivery: Delivery) -> DeliveryBody:
+def _shown_delivery(delivery: Delivery, headers: dict[str, str]) -> DeliveryBody:
     if isinstance(delivery, Pull):
         return DeliveryBody(kind="pull")
     return DeliveryBody(
         url=delivery.url,
         mode=delivery.mode.value,
-        headers=covered(delivery.headers),
+        headers=headers,
+        credential=credential_shown(delivery.credential),
+        signing=delivery.signing[0].version.value if delivery.signing else "none",
         inflight=delivery.inflight,
         tries=delivery.tries,
         retry_first=delivery.retry_first,

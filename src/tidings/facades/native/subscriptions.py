@@ -7,13 +7,15 @@ from http import HTTPStatus
 from fastapi import APIRouter, Response
 
 from tidings.access.principals import Principal, Right
+from tidings.access.signing_keys import shown_once
 from tidings.errors import Forbidden
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
+from tidings.facades.native.credential_body import headers_shown, signing_shown
 from tidings.facades.native.subscription_body import SubscriptionBody, SubscriptionView, subscription_from, view_of
 from tidings.facades.native.wire import Wire, same_name
 from tidings.facades.parts import Parts
-from tidings.registry.model import Name, Snapshot, Subscription, TopicsSource
+from tidings.registry.model import Name, Push, Subscription, TopicsSource
 from tidings.registry.port import Ending
 
 router = APIRouter(tags=["subscriptions"])
@@ -38,10 +40,18 @@ def wanted_by(caller: Principal, name: Name, body: SubscriptionBody, standing: S
     return wanted
 
 
-def shown(subscription: Subscription, snapshot: Snapshot) -> SubscriptionView:
-    """The subscription with the approvals it needs."""
-    pairs = snapshot.approvals.items()
-    return view_of(subscription, {str(topic): one.state.value for (name, topic), one in pairs if name == subscription.name})
+def shown(parts: Parts, subscription: Subscription, secret: str | None = None) -> SubscriptionView:
+    """The subscription with the approvals it needs. `secret`: its signing key, where it was just made."""
+    pairs = parts.snapshot.approvals.items()
+    approvals = {str(topic): one.state.value for (name, topic), one in pairs if name == subscription.name}
+    view = view_of(subscription, approvals, headers_shown(subscription, parts.box))
+    keys = subscription.delivery.signing if isinstance(subscription.delivery, Push) else ()
+    return view.model_copy(update={"signing": signing_shown(keys, parts.clock.now(), secret)})
+
+
+def secret_in(wanted: Subscription) -> str | None:
+    """The signing secret that was just made for a subscription, before it is sealed."""
+    return shown_once(wanted.delivery.signing) if isinstance(wanted.delivery, Push) else None
 
 
 @router.get("/api/subscriptions")
@@ -49,7 +59,7 @@ async def list_subscriptions(parts: PartsOf, caller: Caller) -> SubscriptionList
     """The caller's subscriptions; for administrators, all."""
     found = sorted(parts.snapshot.subscriptions.items())
     mine = [subscription for _, subscription in found if owns(caller, subscription)]
-    return SubscriptionList(subscriptions=[shown(subscription, parts.snapshot) for subscription in mine])
+    return SubscriptionList(subscriptions=[shown(parts, subscription) for subscription in mine])
 
 
 @router.put("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionView, "description": "Created."}})
@@ -63,7 +73,7 @@ async def put_subscription(
     wanted = wanted_by(caller, full, body, standing)
     stored = await _store(parts, caller, wanted)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
-    return shown(stored, parts.snapshot)
+    return shown(parts, stored, secret_in(wanted))
 
 
 async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subscription:
@@ -76,7 +86,7 @@ async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subsc
 @router.get("/api/subscriptions/{name:path}")
 async def get_subscription(name: str, parts: PartsOf, caller: Caller) -> SubscriptionView:
     """One subscription."""
-    return shown(subscription_of(parts, caller, name), parts.snapshot)
+    return shown(parts, subscription_of(parts, caller, name))
 
 
 @router.delete("/api/subscriptions/{name:path}", status_code=HTTPStatus.NO_CONTENT)

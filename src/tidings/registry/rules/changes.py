@@ -89,6 +89,7 @@ def _tables(snapshot: Snapshot) -> Mapping[str, Mapping[Any, Document]]:
         "exposure": snapshot.exposures,
         "subscription": snapshot.subscriptions,
         "approval": snapshot.approvals,
+        "provider": snapshot.providers,
     }
 
 

@@ -12,9 +12,10 @@ import msgspec
 
 from tidings import config
 from tidings.errors import Malformed
-from tidings.registry.model import Approval, Exposure, Name, NamespaceSource, Push, Subscription, Topic, TopicsSource
+from tidings.registry.model import Approval, Exposure, Name, NamespaceSource, Provider, Push, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import push_faults
+from tidings.registry.rules.credentials import credential_faults, provider_faults
 from tidings.registry.rules.names import name_fault, namespace_fault
 from tidings.registry.rules.values import Fault, between, refuse
 
@@ -60,6 +61,8 @@ def shape_faults(document: Document) -> list[Fault]:
             return list(_subscription(document))
         case Approval():
             return [*_name("subscription", document.subscription), *_name("topic", document.topic)]
+        case Provider():
+            return list(provider_faults(document))
         case _:
             assert_never(document)
 
@@ -102,6 +105,7 @@ def _subscription(subscription: Subscription) -> Iterator[Fault]:
     yield from _source(subscription.source)
     if isinstance(subscription.delivery, Push):
         yield from push_faults(subscription.delivery)
+        yield from credential_faults(subscription.delivery)
     if subscription.filter is not None:
         yield from _json("filter.text", subscription.filter.text, FILTER_BYTES)
     yield from _text("owner", subscription.owner)

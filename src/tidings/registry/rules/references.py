@@ -6,22 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from tidings.errors import Forbidden
-from tidings.registry.model import Approval, Exposure, Name, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.model import Approval, Exposure, Name, Provider, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document
 from tidings.registry.rules.approvals import listed, sourced
+from tidings.registry.rules.credentials import unknown_provider_faults
 from tidings.registry.rules.values import Fault, refuse
 
 
 def check_references(documents: Sequence[Document], changed: Iterable[Document], after: Snapshot) -> None:
     """Raise InvalidDocument where something referred to is missing after the change, Forbidden where a changed one may not."""
-    refuse(documents, lambda document: _unknown(document, after))
+    refuse(documents, lambda document: [*_unknown(document, after), *unknown_provider_faults(document, after)])
     for document in changed:
         _check_listed(document, after)
 
 
 def _unknown(document: Document, after: Snapshot) -> Iterator[Fault]:
     match document:
-        case Topic():
+        case Topic() | Provider():
             return
         case Subscription(source=TopicsSource(topics)):
             for n, topic in enumerate(topics):
