@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import a_name, a_subscription, a_topic
-from tests.receivers import Answer, Arrival, Receiver
+from tests.receivers import Answer, Arrival, Receiver, Script
 from tidings.clock import Instant, SystemClock
 from tidings.config import Settings, load
 from tidings.delivery.push.run import run
@@ -59,6 +59,10 @@ class World:
         """A pushed subscription; its lane."""
         return self._put(a_subscription(name, delivery=Push(url=url, **push))).lane
 
+    def change(self, name: str, url: str, **push: Any) -> None:
+        """Another delivery policy for a subscription that is there."""
+        self._put(a_subscription(name, delivery=Push(url=url, **push)))
+
     def subscribe_pull(self, name: str) -> LaneNumber:
         return self._put(a_subscription(name, delivery=Pull())).lane
 
@@ -66,15 +70,21 @@ class World:
         self.registry.delete(Subscription, a_name(name), by="test", at=self.clock.now(), marks={})
 
     async def publish(
-        self, count: int, *lanes: LaneNumber, first: int = 1, transport: Mapping[str, str] | None = None, **attributes: Any
+        self,
+        count: int,
+        *lanes: LaneNumber,
+        first: int = 1,
+        transport: Mapping[str, str] | None = None,
+        keys: int = 1,
+        **attributes: Any,
     ) -> Sequence[Position]:
-        """Append events with the ids first, first + 1, … and route them into these lanes."""
+        """Append events with the ids first, first + 1, … and route them into these lanes. The key is the id modulo `keys`."""
         drafts = []
         for n in range(first, first + count):
             named = {"specversion": "1.0", "id": str(n), "source": "/orders", "type": "order.created"}
             context = {**named, "datacontenttype": "application/json", **attributes}
             event = checked(context, b'{"n": %d}' % n, transport=transport)
-            drafts.append(Draft(self.topic, self.clock.now(), 0, head_of(event), event.data))
+            drafts.append(Draft(self.topic, self.clock.now(), n % keys, head_of(event), event.data))
         return await self._append(drafts, *lanes)
 
     async def publish_raw(self, head: bytes, *lanes: LaneNumber) -> Sequence[Position]:
@@ -158,9 +168,7 @@ def in_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]
 
 
 @asynccontextmanager
-async def a_pushed_lane(
-    world: World, answers: Sequence[Answer] = (Answer(),), **push: Any
-) -> AsyncIterator[tuple[LaneNumber, Receiver]]:
+async def a_pushed_lane(world: World, answers: Script = (Answer(),), **push: Any) -> AsyncIterator[tuple[LaneNumber, Receiver]]:
     """A subscription that is being delivered, and who receives."""
     with Receiver(answers) as receiver:
         lane = world.subscribe("billing", receiver.url, **push)

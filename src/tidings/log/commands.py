@@ -38,7 +38,23 @@ class DropDeadLetters(msgspec.Struct, frozen=True, tag="drop-dead-letters", tag_
     positions: tuple[Position, ...] = ()
 
 
-Act: TypeAlias = Suspend | Activate | Rewind | Redeliver | DropDeadLetters
+class CloseBreaker(msgspec.Struct, frozen=True, tag="close-breaker", tag_field="act"):
+    """Send what waits behind the lane's breaker now. Twice is the same as once."""
+
+
+class Disable(msgspec.Struct, frozen=True, tag="disable", tag_field="act"):
+    """Send nothing more until it is enabled; the lane is filled all the same. Twice is the same as once."""
+
+    reason: str = "asked"
+
+
+class Enable(msgspec.Struct, frozen=True, tag="enable", tag_field="act"):
+    """Send again: from where it stopped, or (`skip`) only what comes from now on. An enabled lane is left as it is."""
+
+    skip: bool = False
+
+
+Act: TypeAlias = Suspend | Activate | Rewind | Redeliver | DropDeadLetters | CloseBreaker | Disable | Enable
 
 
 class Command(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.credentials import Credential, SigningKey, Webhook
+from tidings.registry.wishes import DeliveryWishes
 
 DEFAULT_NAMESPACE = "default"
 
@@ -46,13 +47,42 @@ class ApprovalMode(StrEnum):
     MANUAL = "manual"
 
 
+class FilterText(msgspec.Struct, frozen=True, kw_only=True):
+    """A filter as its owner wrote it; `tidings.filters.parse` gives it meaning. `text` is JSON where the dialect is JSON."""
+
+    dialect: str
+    text: Any
+
+
+class ProjectionText(msgspec.Struct, frozen=True, kw_only=True):
+    """A projection as its owner wrote it; `tidings.filters.project.projection` gives it meaning."""
+
+    mode: str
+    paths: tuple[str, ...]
+    syntax: str = "dotted"
+
+
+DEFAULT_SCOPE = "default"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a topic's events that its publisher offers: which of them, and which parts of their payloads."""
+
+    filter: FilterText | None = None
+    projection: ProjectionText | None = None
+
+
 class Exposure(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may publish to a topic, who may subscribe, and how. A topic without one is open to everyone with the right."""
+    """Who may publish to a topic, who may subscribe, and how. A topic without one is open to everyone with the right.
+
+    `scopes` are what subscriptions choose from; one called `default` holds for those that name none.
+    """
 
     topic: Name
     publishers: tuple[str, ...] = ("*",)
     subscribers: tuple[str, ...] = ("*",)
     approval: ApprovalMode = ApprovalMode.AUTO
+    scopes: Mapping[str, Scope] = {}
 
 
 class ApprovalState(StrEnum):
@@ -70,13 +100,6 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     topic: Name
     state: ApprovalState
     reason: str = ""
-
-
-class FilterText(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter as its owner wrote it; `tidings.filters.parse` gives it meaning. `text` is JSON where the dialect is JSON."""
-
-    dialect: str
-    text: Any
 
 
 class TopicsSource(msgspec.Struct, frozen=True, tag="topics", tag_field="kind"):
@@ -101,8 +124,8 @@ class ContentMode(StrEnum):
     STRUCTURED = "structured"
 
 
-class Push(msgspec.Struct, frozen=True, kw_only=True, tag="push", tag_field="kind"):
-    """Pushed to a callback. None means: the hub's default. The whole delivery policy will grow here."""
+class Push(DeliveryWishes, frozen=True, kw_only=True, tag="push", tag_field="kind"):
+    """Pushed to a callback, by the delivery policy that it wishes for."""
 
     url: str
     mode: ContentMode = ContentMode.STRUCTURED
@@ -110,11 +133,6 @@ class Push(msgspec.Struct, frozen=True, kw_only=True, tag="push", tag_field="kin
     credential: Credential | None = None
     signing: tuple[SigningKey, ...] = ()
     webhook: Webhook | None = None
-    inflight: int | None = None
-    tries: int | None = None
-    retry_first: float | None = None
-    retry_max: float | None = None
-    attempt_timeout: float | None = None
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True, tag="pull", tag_field="kind"):
@@ -125,12 +143,17 @@ Delivery: TypeAlias = Push | Pull
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
-    """Who gets which events, how. `lane` is its number for ever; a subscription of the same name made later has another."""
+    """Who gets which events, how. `lane` is its number for ever; a subscription of the same name made later has another.
+
+    `scopes` are those it uses of each of its topics' exposures; the filter sees what they leave, the projection comes last.
+    """
 
     name: Name
     source: Source
     delivery: Delivery
     filter: FilterText | None = None
+    projection: ProjectionText | None = None
+    scopes: tuple[str, ...] = ()
     owner: str = ""
     description: str = ""
     lane: LaneNumber = LaneNumber(-1)
@@ -156,7 +179,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One version of one subscription as routing needs it: in force for positions p with since < p ≤ until, per partition.
 
     Made by the rules from subscription, approval and topics together: a pending approval gives no route at all, a topic that
-    joins a namespace gives a new version. `until` None: still in force.
+    joins a namespace gives a new version. `until` None: still in force. A lane may have several routes at once, each for
+    topics of its own.
+
+    In this order: an event must match one of `select` (none: all do), `scope` is applied to its payload, `filter` must match
+    what that leaves, `projection` is applied last.
     """
 
     lane: LaneNumber
@@ -164,6 +191,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     filter: FilterText | None
     since: Marks
     until: Marks | None = None
+    select: tuple[FilterText, ...] = ()
+    scope: ProjectionText | None = None
+    projection: ProjectionText | None = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,6 +65,7 @@ def test_a_failed_save_is_tried_again_before_anything_later_is_saved() -> None:
         await asyncio.sleep(0)
         ledger.attempted(lane, an_attempt(2))
         await saving
+        await saver.save()
         assert [[attempt.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
         assert told == ["the disk is full", ""]
         await saver.close()

@@ -102,6 +102,11 @@ def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
     state = api.call("GET", "/api/subscriptions/billing/state").json
     assert state == {
         "state": "active",
+        "reason": "",
+        "breaker": None,
+        "pausedUntil": None,
+        "rate": None,
+        "rateMode": "normal",
         "lag": 2,
         "openItems": 1,
         "delivered": 1,

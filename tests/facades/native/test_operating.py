@@ -41,6 +41,8 @@ ROUTES = {
     "/api/subscriptions/{name}/state": {"get", "put"},
     "/api/subscriptions/{name}/rewind": {"post"},
     "/api/subscriptions/{name}/redeliver": {"post"},
+    "/api/subscriptions/{name}/breaker/close": {"post"},
+    "/api/subscriptions/{name}/policy": {"get", "put"},
     "/api/subscriptions/{name}/deliveries": {"get"},
     "/api/subscriptions/{name}/dead-letters": {"get", "delete"},
     "/api/exposures": {"get"},

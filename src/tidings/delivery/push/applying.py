@@ -8,11 +8,22 @@ from typing import assert_never
 
 import msgspec
 
-from tidings.clock import Clock
+from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.store import Applied, DeliveryStore
-from tidings.log.commands import Activate, Command, DropDeadLetters, Redeliver, Rewind, Suspend, decoded
+from tidings.log.commands import (
+    Activate,
+    CloseBreaker,
+    Command,
+    Disable,
+    DropDeadLetters,
+    Enable,
+    Redeliver,
+    Rewind,
+    Suspend,
+    decoded,
+)
 from tidings.log.port import LanesReader, Limit, LogReader
 from tidings.log.position import COMMANDS, START, Marks, Offset, Position
 from tidings.registry.current import CurrentRegistry
@@ -71,8 +82,14 @@ class Commands:
                 lane.suspend(True)
                 self._engine.wake(lane)
             case Activate():
-                lane.suspend(False)
+                lane.suspend(False, self._clock.now())
                 self._engine.wake(lane)
+            case CloseBreaker():
+                self._engine.breakers.close_one(lane)
+            case Disable(reason):
+                self._engine.disable(lane, reason)
+            case Enable(skip):
+                self._enable(lane, skip)
             case Rewind(to):
                 self._rewind(lane, to)
             case Redeliver(positions, dead_letters):
@@ -84,11 +101,22 @@ class Commands:
                 assert_never(command.act)
         return ""
 
+    def _enable(self, lane: PushLane, skip: bool) -> None:
+        if not lane.state.disabled:
+            return
+        lane.state.disabled = ""
+        lane.state.failing_since = Instant(0)
+        if skip:
+            self._rewind(lane, self._lanes.routed())
+        self._engine.judge(lane)
+        self._engine.wake(lane)
+
     def _rewind(self, lane: PushLane, to: Marks) -> None:
         partition = lane.key.partition
         # Nothing that is yet to be routed may be skipped.
         end = self._lanes.routed().get(partition, START)
         lane.state.rewind(min(to.get(partition, START), max(end, lane.state.cursor)))
+        lane.line_up(self._clock.now())
         lane.forget_read()
         self._engine.reading.place(lane)
         self._engine.wake(lane)

@@ -1,15 +1,14 @@
-"""What follows an attempt. Pure: the outcome, the policy, the time and the chance come in, the verdict goes out."""
+"""What follows an attempt. Pure: the outcome, the policy, the times and the chance come in, the verdict goes out."""
 
 from __future__ import annotations
 
-import math
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 
 import msgspec
 
 from tidings.clock import SECOND, Instant
+from tidings.delivery.push.answers import Meaning
+from tidings.delivery.push.retries import RetryPolicy, asked_wait, backoff
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -21,28 +20,17 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     retry_after: str = ""
 
     @property
-    def delivered(self) -> bool:
-        return self.status is not None and 200 <= self.status < 300
-
-    @property
     def reason(self) -> str:
         """The cause as records show it; an answer is its own cause."""
         return self.cause or f"status-{self.status}"
 
 
-class RetryPolicy(msgspec.Struct, frozen=True, gc=False):
-    """When to try again: `first` seconds after the first try, `factor` times longer each time, never longer than `longest`.
+class Times(msgspec.Struct, frozen=True, gc=False):
+    """The time now, when the event was first tried, and when it was published."""
 
-    `spread` is the share of the wait that chance decides, so that what failed together does not come back together.
-    `lifetime` bounds the whole from the first try, in seconds.
-    """
-
-    tries: int
-    first: float
-    longest: float
-    factor: float = 2.0
-    spread: float = 0.2
-    lifetime: float = math.inf
+    now: Instant
+    since: Instant
+    published: Instant
 
 
 class Delivered(msgspec.Struct, frozen=True, gc=False):
@@ -50,9 +38,11 @@ class Delivered(msgspec.Struct, frozen=True, gc=False):
 
 
 class RetryAt(msgspec.Struct, frozen=True, gc=False):
-    """Try again then."""
+    """Try again then. `pause`: send nothing else of the lane before that time. `asked`: the endpoint itself named the time."""
 
     at: Instant
+    pause: bool = False
+    asked: bool = False
 
 
 class DeadLetter(msgspec.Struct, frozen=True, gc=False):
@@ -61,45 +51,75 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-Verdict: TypeAlias = Delivered | RetryAt | DeadLetter
+class Park(msgspec.Struct, frozen=True, gc=False):
+    """The retries are used up: the breaker opens, and the event waits with the rest of its lane."""
+
+    reason: str
+
+
+class Disable(msgspec.Struct, frozen=True, gc=False):
+    """Nothing more is sent to this subscription until it is enabled; the event waits with the rest of its lane."""
+
+    reason: str
+
+
+Verdict: TypeAlias = Delivered | RetryAt | DeadLetter | Park | Disable
 
 DELIVERED = Delivered()
 
 
-def after(outcome: Outcome, policy: RetryPolicy, tries: int, now: Instant, since: Instant, chance: float = 0.5) -> Verdict:
-    """The verdict after try number `tries` of an event first tried at `since`; `chance` is in [0, 1).
+def after(outcome: Outcome, policy: RetryPolicy, tries: int, times: Times, chance: float = 0.5) -> Verdict:
+    """The verdict after try number `tries`; `chance` is in [0, 1).
 
-    outcome                            verdict
-    2xx                                delivered
-    anything else, tries left          retry after the back-off, or what Retry-After asks if that is longer
-    anything else, no tries left       dead letter
-    the next try would be too late     dead letter
+    what the table says           verdict
+    delivered                     delivered
+    disable                       disable (410: gone)
+    give-up                       dead letter
+    retry, wait, pause            retry after the back-off; wait and pause not before the time that Retry-After names
+      no tries left               dead letter, or park where the policy has a breaker
+      beyond a bound of time      the same
     """
-    if outcome.delivered:
-        return DELIVERED
+    match policy.answers.meaning(outcome.status):
+        case Meaning.DELIVERED:
+            return DELIVERED
+        case Meaning.DISABLE:
+            return Disable("gone" if outcome.status == 410 else outcome.reason)
+        case Meaning.GIVE_UP:
+            return DeadLetter(f"{outcome.reason} after {_counted(tries)}")
+        case meaning:
+            return _again(outcome, policy, tries, times, meaning, chance)
+
+
+def _again(outcome: Outcome, policy: RetryPolicy, tries: int, times: Times, meaning: Meaning, chance: float) -> Verdict:
     if tries >= policy.tries:
-        return DeadLetter(f"{outcome.reason} after {tries} {'try' if tries == 1 else 'tries'}")
-    wait = max(backoff(policy, tries, chance), min(asked_wait(outcome.retry_after, now), policy.longest))
-    due = now + round(wait * SECOND)
-    if due - since > policy.lifetime * SECOND:
-        return DeadLetter(f"{outcome.reason}; the next try would be later than {policy.lifetime:g} s after the first")
-    return RetryAt(Instant(due))
+        return _used_up(policy, f"{outcome.reason} after {_counted(tries)}")
+    asked = None if meaning is Meaning.RETRY else asked_wait(outcome.retry_after, times.now)
+    wait = backoff(policy, tries, chance)
+    if asked is not None:
+        bounded = min(asked, policy.asked_longest)
+        wait = bounded if policy.asked_alone else max(wait, bounded)
+    due = Instant(times.now + round(wait * SECOND))
+    late = _too_late(policy, due, times, asked is not None)
+    if late:
+        return _used_up(policy, f"{outcome.reason}; {late}")
+    return RetryAt(due, pause=meaning is Meaning.PAUSE and asked is not None, asked=asked is not None)
 
 
-def backoff(policy: RetryPolicy, tries: int, chance: float) -> float:
-    """Seconds to wait after try number `tries`."""
-    # An exponent beyond 64 doublings is past every `longest` and would only overflow.
-    plain = min(policy.first * policy.factor ** min(tries - 1, 64), policy.longest)
-    return min(plain * (1 + policy.spread * (chance - 0.5)), policy.longest)
+def _too_late(policy: RetryPolicy, due: Instant, times: Times, asked: bool) -> str:
+    """Which bound of time ends the retrying; "" for none."""
+    if due - times.since > policy.lifetime * SECOND:
+        return f"the next try would be later than {policy.lifetime:g} s after the first"
+    # Past the horizon one more attempt is made, unless the endpoint itself asked for a later one (VNG-92, WH-05).
+    if (due if asked else times.now) - times.published >= policy.horizon * SECOND:
+        return f"it was accepted more than {policy.horizon:g} s ago"
+    if due - times.published > policy.retention * SECOND:
+        return "its retention ends before the next try"
+    return ""
 
 
-def asked_wait(retry_after: str, now: Instant) -> float:
-    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it asks nothing readable."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:12])
-    try:
-        date = parsedate_to_datetime(text)
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now / SECOND)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return 0.0
+def _used_up(policy: RetryPolicy, reason: str) -> DeadLetter | Park:
+    return Park(reason) if policy.parks else DeadLetter(reason)
+
+
+def _counted(tries: int) -> str:
+    return f"{tries} {'try' if tries == 1 else 'tries'}"

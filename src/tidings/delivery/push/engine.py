@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Callable, Iterable
 
@@ -15,11 +16,14 @@ import msgspec
 
 from tidings.clock import Clock
 from tidings.config import PushSettings
+from tidings.delivery.push.breaker import Status
+from tidings.delivery.push.breakers import Breakers
+from tidings.delivery.push.choosing import Choosing
 from tidings.delivery.push.credentials import access_of, awaits_consent
-from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
-from tidings.delivery.push.policy import policy_of
+from tidings.delivery.push.policy import policy_of, retention_of
 from tidings.delivery.push.pushing import EXPIRED, Job, PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.schedule import Schedule
@@ -39,9 +43,7 @@ logger = logging.getLogger("tidings.delivery")
 BURST = 64
 """Attempts begun in one go; then the event loop gets to see what else there is."""
 
-OPEN_IN_ALL = 200_000
-OPEN_ALWAYS = 10
-"""When more items than OPEN_IN_ALL are open, a lane with OPEN_ALWAYS or more takes no live entries."""
+LONGEST_ALARM = 3600.0
 
 
 class Engine:
@@ -56,23 +58,28 @@ class Engine:
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
-        self._saved: dict[LaneKey, SavedLane] = {}
+        self._loaded: dict[LaneKey, SavedLane] = {}
+        self._retention = around.retention
         self._workers: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._burst_planned = False
         self.ledger = Ledger()
         self.saver = Saver(self.ledger, store, around.clock, settings.save_interval)
-        self.saver.on_saved = self._plan_burst
+        self.saver.on_saved = self._saved
         self.saver.on_trouble = self.hold
         self._schedule = Schedule(settings.total_inflight)
         self._timers = Timers(around.clock, self._item_due)
         self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
         self.reading = Reading(lanes, log, store, around.ids, self._settling.missed)
         self._copies = Copies(lanes, log, store)
+        self._choosing = Choosing(self.reading, self.ledger, around.clock)
+        self._choosing.aside = self._set_aside
+        self._choosing.alarm = self._alarm
+        self.breakers = Breakers(self, sender, lanes, around.clock)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
         """Go on where the last save stopped."""
-        self._saved = dict(saved)
+        self._loaded = dict(saved)
         self.adopt(snapshot)
         known = {subscription.lane for subscription in snapshot.subscriptions.values()}
         for key, lane in saved.items():
@@ -84,7 +91,7 @@ class Engine:
         present = set()
         for subscription in snapshot.subscriptions.values():
             present.add(subscription.lane)
-            self._adopt(subscription)
+            self._adopt(subscription, retention_of(subscription, snapshot, self._retention))
         for number in [number for number in self._lanes if number not in present]:
             self._delete(self._lanes.pop(number))
 
@@ -131,10 +138,19 @@ class Engine:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
                 lane.reported = lane.tally.delivered
 
+    def judge(self, lane: PushLane) -> None:
+        """What keeps the lane from sending may have changed: send, or look again when its time has come."""
+        wait = lane.judge(self._clock.now())
+        if wait:
+            self._alarm(lane, wait)
+        self._schedule.offer(lane)
+        self._plan_burst()
+
     async def stop(self, patience: float) -> None:
         """Begin nothing more, let what is on its way finish for `patience` seconds, save. The rest is sent again later."""
         self._stopping = True
         self._timers.close()
+        await self.breakers.close()
         if self._workers:
             await asyncio.wait(self._workers, timeout=patience)
         for worker in list(self._workers):
@@ -144,32 +160,34 @@ class Engine:
 
     # ---- lanes come, change and go
 
-    def _adopt(self, subscription: Subscription) -> None:
+    def _adopt(self, subscription: Subscription, retention: float) -> None:
         lane = self._lanes.get(subscription.lane)
         if lane is None:
             lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name))
             self._lanes[subscription.lane] = lane
         push = subscription.delivery
-        may_push = isinstance(push, Push) and not awaits_consent(push)
-        policy = policy_of(push, self._settings) if isinstance(push, Push) and may_push else None
-        if lane.adopt(policy and msgspec.structs.replace(policy, access=access_of(subscription))):
-            self._schedule.offer(lane)
-            self._plan_burst()
+        policy = None
+        if isinstance(push, Push) and not awaits_consent(push):
+            policy = msgspec.structs.replace(policy_of(push, self._settings, retention), access=access_of(subscription))
+        if lane.adopt(policy, self._clock.now()):
+            self.breakers.adopt(lane)
+            self.judge(lane)
 
     def _made(self, key: LaneKey, name: str) -> PushLane:
-        saved = self._saved.pop(key, None)
+        saved = self._loaded.pop(key, None)
         limit = self._settings.open_items
         state = decode(saved.body, limit) if saved else LaneState(limit=limit)
         lane = PushLane(key, name, state, saved.tally if saved else Tally())
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
         for item in lane.state.items():
-            self._timers.add(lane, item, self._settings.retry_max)
+            self._timers.add(lane, item, LONGEST_ALARM)
         return lane
 
     def _delete(self, lane: PushLane) -> None:
         """No new attempts; what is on its way finishes. The state stays, marked, until its records are trimmed."""
         lane.delete()
+        self.breakers.forget(lane)
         self.ledger.touch(lane)
 
     # ---- attempts
@@ -194,15 +212,38 @@ class Engine:
     async def _work(self, job: Job | None) -> None:
         """Make attempts, one after the other, as long as somebody has a turn."""
         while job is not None:
-            lane, item, parcel = job
-            parcel.headers["tidings-attempt"] = str(item.tries + 1)
+            lane, items, parcel = job
+            parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
             outcome = await self._attempt(lane, parcel.headers, parcel.body)
             self._schedule.end(lane, outcome.status is not None)
-            dead = self._settling.settle(lane, item, outcome)
-            if dead is not None:
-                self._bury(lane, item, dead.reason)
+            self._follow(job, self._settling.settle(lane, items, parcel, outcome))
             self._schedule.offer(lane)
             job = self._next()
+
+    def _follow(self, job: Job, verdict: Verdict) -> None:
+        """Do what a verdict asks for beyond the items themselves."""
+        lane, items, _ = job
+        match verdict:
+            case RetryAt(at, pause=True):
+                lane.state.paused_until = max(lane.state.paused_until, at)
+                self.judge(lane)
+            case DeadLetter(reason):
+                for item in items:
+                    self._bury(lane, item, reason)
+            case Park():
+                self.breakers.open(lane, items[0].offset)
+            case Disable(reason):
+                self.disable(lane, reason)
+        if lane.batch is not None and lane.batch.items is items and not any(map(lane.state.holds, items)):
+            lane.batch.leaving = True
+        if lane.state.breaker.status is Status.REPUBLISHING:
+            self.breakers.progress(lane)
+
+    def disable(self, lane: PushLane, reason: str) -> None:
+        """Send nothing more to the subscription until it is enabled; its lane waits."""
+        lane.state.disabled = reason
+        self.ledger.touch(lane)
+        self.judge(lane)
 
     async def _attempt(self, lane: PushLane, headers: dict[str, str], body: bytes) -> Outcome:
         if lane.target is None:
@@ -229,44 +270,21 @@ class Engine:
             if lane is None:
                 return None
             try:
-                job = self._job_of(lane)
+                job = self._choosing.next_of(lane)
             except LogUnavailable as error:
                 self._rest(lane, str(error))
                 continue
             if job is not None:
-                job.item.sending = True
+                for item in job.items:
+                    item.sending = True
+                lane.pace.sent(self._clock.monotonic())
                 self._schedule.begin(lane)
                 self._schedule.offer(lane)
                 return job
+            if lane.state.breaker.status is Status.REPUBLISHING:
+                self.breakers.progress(lane)
         self._plan_burst()
         return None
-
-    def _job_of(self, lane: PushLane) -> Job | None:
-        """What the lane sends next: due items first, then live entries. None: it has nothing, and is offered when it has."""
-        while True:
-            if lane.loaded:
-                item, parcel = lane.loaded.popleft()
-                if item.sending or not lane.state.holds(item):
-                    continue
-            elif lane.due:
-                self.reading.load(lane)
-                continue
-            elif not self._may_take(lane):
-                return None
-            elif lane.ready:
-                parcel = lane.ready.popleft()
-                item = lane.state.take(parcel.offset, self._clock.now())
-            elif lane.more and self.reading.fill(lane):
-                continue
-            else:
-                return None
-            if not parcel.fault:
-                return Job(lane, item, parcel)
-            self._set_aside(lane, item, parcel.fault)
-
-    def _may_take(self, lane: PushLane) -> bool:
-        size = lane.state.size
-        return size < lane.state.limit and (size < OPEN_ALWAYS or self.ledger.open_items < OPEN_IN_ALL)
 
     def _set_aside(self, lane: PushLane, item: Item, fault: str) -> None:
         if fault == EXPIRED:
@@ -285,9 +303,41 @@ class Engine:
             self._settling.bury(lane, item, reason, copy)
 
     def _item_due(self, lane: PushLane, item: Item) -> None:
+        item.due = min(item.due, self._clock.now())
         lane.due.append(item)
         self._schedule.offer(lane)
         self._plan_burst()
+
+    def _saved(self) -> None:
+        """A save is durable: lines move on, and what waited for room begins."""
+        for lane, item in self.ledger.saved():
+            self._left(lane, item)
+        self._plan_burst()
+
+    def _left(self, lane: PushLane, item: Item) -> None:
+        head = lane.gate.leave(item) if lane.gate.ordered else None
+        if head is not None and not head.sending and lane.state.holds(head):
+            parcel = lane.held.pop(head.offset, None)
+            if parcel is not None:
+                lane.loaded.append((head, parcel))
+            elif head.due <= self._clock.now():
+                lane.due.append(head)
+        if lane.batch is not None and lane.batch.leaving:
+            lane.batch = None
+        self._schedule.offer(lane)
+
+    def _alarm(self, lane: PushLane, seconds: float) -> None:
+        """Look at the lane again after a while, or earlier if that was planned already."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + min(seconds, LONGEST_ALARM)
+        if at < lane.alarm and not self._stopping:
+            lane.alarm = at
+            loop.call_at(at, self._ring, lane, at)
+
+    def _ring(self, lane: PushLane, at: float) -> None:
+        if lane.alarm == at:
+            lane.alarm = math.inf
+            self.judge(lane)
 
     def _rest(self, lane: PushLane, reason: str) -> None:
         """The log cannot be read now; look at the lane again in a moment."""
@@ -296,9 +346,17 @@ class Engine:
 
 
 class Around:
-    """What the engine is given from around it: time, chance, ids, and the board for its figures."""
+    """What the engine is given from around it: time, chance, ids, the board for its figures, how long topics keep events."""
 
-    def __init__(self, clock: Clock, board: Board, ids: DeliveryIds, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        board: Board,
+        ids: DeliveryIds,
+        chance: Callable[[], float] = random.random,
+        retention: float = math.inf,
+    ) -> None:
+        self.retention = retention
         self.clock = clock
         self.board = board
         self.ids = ids

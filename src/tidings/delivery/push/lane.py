@@ -4,6 +4,9 @@ Everything taken from the lane is at or below `cursor`; what of it is not yet fi
 the done ranges above it follow from the two, and an entry cannot be in neither. `again` is the redelivery list: entries that
 were final before and were asked for once more; they never move the low-water mark.
 
+`disabled` is why nothing is sent until somebody enables it, `paused_until` until when the endpoint asked for nothing,
+`failing_since` when the failures began that no success has ended yet (0: none).
+
 `taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
 difference to retention.
 """
@@ -15,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tidings.clock import Instant
+from tidings.delivery.push.breaker import CLOSED, Breaker
 from tidings.errors import DataVersionUnsupported
 from tidings.log.position import START, Offset
 
@@ -24,7 +28,10 @@ UNKNOWN = -1
 
 
 class Item(msgspec.Struct, gc=False):
-    """One open entry. `tries` counts finished attempts; `sending` is true while one is on its way and is never saved."""
+    """One open entry. `tries` counts finished attempts; `sending` is true while one is on its way and is never saved.
+
+    `key` is the hash of its partition key, for the order per key.
+    """
 
     offset: Offset
     tries: int = 0
@@ -33,12 +40,15 @@ class Item(msgspec.Struct, gc=False):
     cause: str = ""
     again: bool = False
     sending: bool = False
+    key: int = 0
 
 
 class LaneState:
     """One lane's state. One owner, one thread. Every method leaves a state that may be saved."""
 
-    __slots__ = ("again", "cursor", "limit", "open", "suspended", "taken")
+    __slots__ = (
+        *("again", "breaker", "cursor", "disabled", "failing_since", "limit", "open", "paused_until", "suspended", "taken"),
+    )
 
     def __init__(self, cursor: Offset = START, limit: int = OPEN_LIMIT) -> None:
         self.cursor = cursor
@@ -46,6 +56,10 @@ class LaneState:
         self.open: dict[Offset, Item] = {}
         self.again: dict[Offset, Item] = {}
         self.suspended = False
+        self.disabled = ""
+        self.paused_until = Instant(0)
+        self.failing_since = Instant(0)
+        self.breaker = CLOSED
         self.taken = 0
 
     @property
@@ -77,9 +91,9 @@ class LaneState:
             last = offset
         return ranges
 
-    def take(self, offset: Offset, now: Instant) -> Item:
+    def take(self, offset: Offset, now: Instant, key: int = 0) -> Item:
         """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
-        item = self.open[offset] = Item(offset, since=now, due=now)
+        item = self.open[offset] = Item(offset, since=now, due=now, key=key)
         self.cursor = offset
         if self.taken != UNKNOWN:
             self.taken += 1
@@ -140,21 +154,37 @@ class LaneState:
         self.taken = UNKNOWN
 
 
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One item as it is kept; may grow at its end."""
+
+    offset: int
+    tries: int
+    due: int
+    since: int
+    cause: str
+    key: int = 0
+
+
 class Saved(msgspec.Struct, frozen=True, array_like=True):
     """The state as it is kept. The first field says which form the rest has; a form may grow at its end."""
 
     form: int
     cursor: int
     suspended: bool
-    open: list[tuple[int, int, int, int, str]]
-    again: list[tuple[int, int, int, int, str]]
+    open: list[Row]
+    again: list[Row]
     taken: int = UNKNOWN
+    disabled: str = ""
+    paused_until: int = 0
+    failing_since: int = 0
+    breaker: Breaker = CLOSED
 
 
 def encode(state: LaneState) -> bytes:
     """The state as bytes. What is being sent is saved as open, so that a crash sends it again."""
     items, again = [*map(_row, state.open.values())], [*map(_row, state.again.values())]
-    return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken))
+    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker)
+    return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken, *wait))
 
 
 def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
@@ -165,6 +195,9 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     saved = msgspec.msgpack.decode(body, type=Saved)
     state = LaneState(Offset(saved.cursor), limit)
     state.suspended = saved.suspended
+    state.disabled = saved.disabled
+    state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
+    state.breaker = saved.breaker
     state.taken = saved.taken
     state.open = {item.offset: item for item in map(_item, saved.open)}
     state.again = {item.offset: item for item in map(_item, saved.again)}
@@ -173,10 +206,9 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     return state
 
 
-def _row(item: Item) -> tuple[int, int, int, int, str]:
-    return item.offset, item.tries, item.due, item.since, item.cause
+def _row(item: Item) -> Row:
+    return Row(item.offset, item.tries, item.due, item.since, item.cause, item.key)
 
 
-def _item(row: tuple[int, int, int, int, str]) -> Item:
-    offset, tries, due, since, cause = row
-    return Item(Offset(offset), tries, Instant(due), Instant(since), cause)
+def _item(row: Row) -> Item:
+    return Item(Offset(row.offset), row.tries, Instant(row.due), Instant(row.since), row.cause, key=row.key)

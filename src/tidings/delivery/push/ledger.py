@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from tidings.clock import Clock, Instant
+from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.store import Applied, Attempted, Burial, DeliveryStore, Firsts, Flush, LaneKey
 from tidings.errors import LogUnavailable, tolerating
@@ -33,6 +35,9 @@ class Ledger:
         self._released: list[tuple[LaneKey, Offset]] = []
         self._applied: list[Applied] = []
         self._commands: Marks | None = None
+        self._leaving: list[tuple[PushLane, Item]] = []
+        self._being_saved: list[tuple[PushLane, Item]] = []
+        self.urgent = asyncio.Event()
         self.open_items = 0
 
     @property
@@ -63,6 +68,17 @@ class Ledger:
         self._released.append((lane.key, offset))
         self.touch(lane)
 
+    def leaving(self, lane: PushLane, item: Item) -> None:
+        """An item of an ordered lane is final. Others wait for that to be saved, so it is saved at once."""
+        self._leaving.append((lane, item))
+        self.touch(lane)
+        self.urgent.set()
+
+    def saved(self) -> Sequence[tuple[PushLane, Item]]:
+        """What was collected last is durable: the items whose lines may move on."""
+        left, self._being_saved = self._being_saved, []
+        return left
+
     def applied(self, command: Applied) -> None:
         self._applied.append(command)
         self.wanted.set()
@@ -79,6 +95,9 @@ class Ledger:
         if not self.wanted.is_set():
             return None
         self.wanted.clear()
+        self.urgent.clear()
+        self._being_saved += self._leaving
+        self._leaving = []
         flush = Flush(
             lanes=[lane.saved() for lane in self._touched.values()],
             firsts={key: self._firsts_of(lane) for key, lane in self._touched.items() if lane.firsts.offsets},
@@ -121,16 +140,19 @@ class Saver:
         """Save whenever something happened, at most once an interval; an idle engine sleeps here."""
         while True:
             await self._ledger.wanted.wait()
-            await asyncio.sleep(self._pause)
+            if not self._ledger.urgent.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._ledger.urgent.wait(), self._pause)
             await self.save()
 
     async def save(self) -> None:
         """Everything that happened before this call is durable when it returns."""
         async with self._turn:
             # A flush that failed comes first: what happened since builds on it.
-            while self._unsaved is not None or self._collect():
+            if self._unsaved is not None:
                 await self._save_surely()
-            self.on_saved()
+            if self._collect():
+                await self._save_surely()
 
     async def trim(self, before: Instant) -> None:
         """Remove old records, some slices of them."""
@@ -169,6 +191,7 @@ class Saver:
         self._unsaved = None
         if failed:
             self.on_trouble("")
+        self.on_saved()
 
     async def _on_thread(self, call: Callable[..., object], *values: object) -> object:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *values)

@@ -1,32 +1,84 @@
-"""How one subscription is delivered: its own wishes over the hub's defaults. The whole delivery policy will grow here."""
+"""How one subscription is delivered: its wishes over its preset over the hub's settings, as one value.
+
+A change of any of the three holds for the next attempt.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
 from tidings.config import PushSettings
+from tidings.delivery.push.answers import answers_of
 from tidings.delivery.push.credentials import Access
-from tidings.delivery.push.decide import RetryPolicy
+from tidings.delivery.push.presets import preset_of
+from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
-from tidings.registry.model import ContentMode, Push
+from tidings.registry.model import ContentMode, NamespaceSource, Push, Snapshot, Subscription, TopicsSource
+from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
+
+T = TypeVar("T")
 
 _NOT_THEIRS = frozenset(
     ("connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
 )
 """Headers that say how a message is framed or where it goes; a subscription cannot set them."""
 
+_MODES = {
+    BatchForm.CLOUDEVENTS: ContentMode.STRUCTURED,
+    BatchForm.PLAIN: ContentMode.BINARY,
+    BatchForm.WRAPPED: ContentMode.BINARY,
+}
+
+KEYS_AHEAD = 4
+"""With order per key, entries are opened for this many times as many keys as may be on their way."""
+
+
+class PacePolicy(msgspec.Struct, frozen=True):
+    """How fast: requests a second and a minute at the most, and whether failures slow it down. None: no bound."""
+
+    second: float | None = None
+    minute: int | None = None
+    adaptive: bool = False
+
+
+class BreakerPolicy(msgspec.Struct, frozen=True):
+    """How an endpoint that failed is asked whether it is well, and how fast what waited is sent then."""
+
+    method: ProbeMethod = ProbeMethod.HEAD
+    interval: float = 30.0
+    republish: float | None = None
+
+
+class BatchPolicy(msgspec.Struct, frozen=True):
+    """When a batch goes out: at `size` events, `time` seconds after its first, or when the next does not fit `bytes`."""
+
+    size: int = 100
+    time: float = 1.0
+    bytes: int = 64_000
+    form: BatchForm = BatchForm.PLAIN
+
 
 class Policy(msgspec.Struct, frozen=True):
-    """Everything an attempt for one subscription needs to know. A change holds for the next attempt."""
+    """Everything an attempt for one subscription needs to know. `open_items`: how many may be begun and not final."""
 
     url: str
     mode: ContentMode
     headers: Mapping[str, str]
     inflight: int
+    open_items: int
     attempt_timeout: float
     retry: RetryPolicy
+    ordering: Ordering = Ordering.PARALLEL
+    sending_delay: float = 0.0
+    pace: PacePolicy = PacePolicy()
+    breaker: BreakerPolicy | None = None
+    batch: BatchPolicy | None = None
+    disable_after: float = math.inf
+    preset: str = "default"
     access: Access | None = None
 
 
@@ -35,17 +87,107 @@ def _is_theirs(name: str, value: str) -> bool:
     return name.lower() not in _NOT_THEIRS and not is_sealed(value)
 
 
-def policy_of(push: Push, defaults: PushSettings) -> Policy:
-    """The subscription's own values where it has some, else the hub's."""
+def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -> Policy:
+    """What a push comes to. `retention`: how long its events are kept, in seconds."""
+    preset = preset_of(push)
+    ordering = _first(push.ordering, preset.ordering, Ordering.PARALLEL)
+    batch = _batch(push, preset)
+    inflight = 1 if ordering is Ordering.STRICT or batch else max(1, _first(push.inflight, preset.inflight, defaults.inflight))
+    breaker = _breaker(push, preset)
     return Policy(
         url=push.url,
-        mode=push.mode,
+        # A list of payloads is made of payloads; a list of events of events.
+        mode=push.mode if batch is None else _MODES[batch.form],
         headers={name.lower(): value for name, value in push.headers.items() if _is_theirs(name, value)},
-        inflight=max(1, defaults.inflight if push.inflight is None else push.inflight),
-        attempt_timeout=defaults.attempt_timeout if push.attempt_timeout is None else push.attempt_timeout,
-        retry=RetryPolicy(
-            tries=max(1, defaults.tries if push.tries is None else push.tries),
-            first=defaults.retry_first if push.retry_first is None else push.retry_first,
-            longest=defaults.retry_max if push.retry_max is None else push.retry_max,
+        inflight=inflight,
+        open_items=_open_items(preset, ordering, batch, inflight, defaults.open_items),
+        attempt_timeout=_first(push.attempt_timeout, preset.attempt_timeout, defaults.attempt_timeout),
+        retry=_retry(push, preset, defaults, parks=breaker is not None, retention=retention),
+        ordering=ordering,
+        sending_delay=_first(push.sending_delay, preset.sending_delay, 0.0),
+        pace=PacePolicy(
+            _either(push.rate, preset.rate),
+            _either(push.rate_per_minute, preset.rate_per_minute),
+            _first(push.adaptive_rate, preset.adaptive_rate, False),
         ),
+        breaker=breaker,
+        batch=batch,
+        disable_after=_first(push.disable_after, preset.disable_after, math.inf),
+        preset=push.preset,
     )
+
+
+def retention_of(subscription: Subscription, snapshot: Snapshot, default: float) -> float:
+    """How long the events of a subscription are kept: the longest of its topics."""
+    match subscription.source:
+        case TopicsSource(names):
+            topics = [snapshot.topics[name] for name in names if name in snapshot.topics]
+        case NamespaceSource(namespace):
+            topics = [topic for topic in snapshot.topics.values() if topic.name.namespace == namespace]
+    return max((default if topic.retention is None else topic.retention for topic in topics), default=default)
+
+
+def _retry(push: Push, preset: DeliveryWishes, defaults: PushSettings, *, parks: bool, retention: float) -> RetryPolicy:
+    first = _first(push.retry_first, preset.retry_first, defaults.retry_first)
+    client_errors = {"4xx": "retry"} if push.retry_client_errors else {}
+    # Waits of one's own, listed or not, take the place of the preset's.
+    listed = push.retry_waits if push.retry_waits is not None else () if push.retry_first is not None else preset.retry_waits
+    return RetryPolicy(
+        tries=max(1, _first(push.tries, preset.tries, defaults.tries)),
+        first=first,
+        longest=max(first, _first(push.retry_max, preset.retry_max, defaults.retry_max)),
+        factor=_first(push.retry_factor, preset.retry_factor, 2.0),
+        spread=2 * _first(push.retry_jitter, preset.retry_jitter, 0.1),
+        waits=listed or (),
+        lifetime=_first(push.retry_lifetime, preset.retry_lifetime, math.inf),
+        horizon=_first(push.retry_horizon, preset.retry_horizon, math.inf),
+        retention=retention,
+        asked_longest=_first(push.retry_after_max, preset.retry_after_max, 3600.0),
+        asked_alone=_first(push.retry_after_alone, preset.retry_after_alone, False),
+        parks=parks,
+        answers=answers_of(preset.answers, client_errors, push.answers),
+    )
+
+
+def _breaker(push: Push, preset: DeliveryWishes) -> BreakerPolicy | None:
+    if not _first(push.breaker, preset.breaker, False):
+        return None
+    return BreakerPolicy(
+        _first(push.probe_method, preset.probe_method, ProbeMethod.HEAD),
+        _first(push.probe_interval, preset.probe_interval, 30.0),
+        _either(push.republish_rate, preset.republish_rate),
+    )
+
+
+def _batch(push: Push, preset: DeliveryWishes) -> BatchPolicy | None:
+    size, time, volume, form = (
+        _either(push.batch_size, preset.batch_size),
+        _either(push.batch_time, preset.batch_time),
+        _either(push.batch_bytes, preset.batch_bytes),
+        _either(push.batch_form, preset.batch_form),
+    )
+    if size is None and time is None and volume is None and form is None:
+        return None
+    cloudevents = BatchForm.CLOUDEVENTS if push.mode is ContentMode.STRUCTURED else BatchForm.PLAIN
+    return BatchPolicy(size or 100, time or 1.0, volume or 64_000, form or cloudevents)
+
+
+def _open_items(preset: DeliveryWishes, ordering: Ordering, batch: BatchPolicy | None, inflight: int, most: int) -> int:
+    """How many entries are taken from the lane and not final at the most."""
+    if batch is not None:
+        # The one that does not fit is open already: it starts the next batch.
+        return min(most, batch.size + 1)
+    if ordering is Ordering.STRICT:
+        return 1
+    if ordering is Ordering.KEY:
+        return min(most, inflight * KEYS_AHEAD)
+    # Hermes: "pending requests" are all that were read and are not finished (HER-82).
+    return min(most, inflight) if preset.preset == "hermes" else most
+
+
+def _either(wish: T | None, preset: T | None) -> T | None:
+    return preset if wish is None else wish
+
+
+def _first(wish: T | None, preset: T | None, otherwise: T) -> T:
+    return wish if wish is not None else preset if preset is not None else otherwise

@@ -11,6 +11,32 @@ from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Offset, Position
 
 
+class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A circuit breaker. `probe`: the status of the last probe, None when no answer came; `why`: its cause where it failed."""
+
+    status: str
+    origin: Offset
+    last_opened: Instant | None = None
+    modified: Instant | None = None
+    loops: int = 0
+    postponed_until: Instant | None = None
+    probed_at: Instant | None = None
+    probe: int | None = None
+    why: str = ""
+    next_probe: Instant | None = None
+
+
+class LaneDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What keeps a lane from sending, or slows it down. `rate` is per second, None without a limit."""
+
+    disabled: str = ""
+    paused_until: Instant | None = None
+    failing_since: Instant | None = None
+    breaker: BreakerView | None = None
+    mode: str = "normal"
+    rate: float | None = None
+
+
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired)."""
 
@@ -24,10 +50,11 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     expired: int = 0
     last_error: str = ""
     next_due: Instant | None = None
+    detail: LaneDetail = LaneDetail()
 
 
 class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one delivery so far. `state`: delivered, retrying, dead, expired."""
+    """What came of one delivery so far. `state`: delivered, retrying, waiting, dead, expired."""
 
     number: int
     position: Position

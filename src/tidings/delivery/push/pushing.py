@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tidings.clock import Instant
-from tidings.delivery.push.decide import RetryPolicy
+from tidings.clock import SECOND, Instant
+from tidings.delivery.push.breaker import Status, shown
+from tidings.delivery.push.gate import Gate
 from tidings.delivery.push.lane import Item, LaneState, encode
+from tidings.delivery.push.pace import Pace
 from tidings.delivery.push.policy import Policy
+from tidings.delivery.push.port import LaneDetail
+from tidings.delivery.push.retries import RetryPolicy
 from tidings.delivery.push.sender import Target
 from tidings.delivery.push.store import Firsts, LaneKey, SavedLane, Tally
 from tidings.log.position import Offset
+from tidings.registry.wishes import Ordering
+
+if TYPE_CHECKING:
+    from tidings.delivery.push.batching import Batch
 
 
 class Parcel(msgspec.Struct, gc=False):
@@ -25,6 +35,8 @@ class Parcel(msgspec.Struct, gc=False):
     headers: dict[str, str]
     body: bytes
     fault: str = ""
+    published: Instant = Instant(0)
+    key: int = 0
 
 
 EXPIRED = "expired"
@@ -32,10 +44,10 @@ FIRST_WINDOW = 16.0
 
 
 class Job(NamedTuple):
-    """One attempt to be made."""
+    """One attempt to be made; several items where they go out as a batch."""
 
     lane: PushLane
-    item: Item
+    items: Sequence[Item]
     parcel: Parcel
 
 
@@ -45,12 +57,14 @@ class PushLane:
     `ready` holds live entries that were read but not taken; `ahead` are offsets that follow them, not read yet, with the digests
     of their bodies where any is projected. All are forgotten when the cursor moves. `due` are open items whose time has come,
     `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
-    way at once, for now.
+    way at once, for now. `held` are entries that were read and wait for their turn at the gate. `alarm` is when the lane is looked
+    at again although nothing happened (monotonic seconds).
     """
 
     __slots__ = (
         *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
+        *("alarm", "batch", "gate", "held", "pace"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -75,10 +89,15 @@ class PushLane:
         self.window = 0.0
         self.slow = False
         self.queued = False
+        self.gate = Gate()
+        self.held: dict[Offset, Parcel] = {}
+        self.pace = Pace()
+        self.alarm = math.inf
+        self.batch: Batch | None = None
         self.counted = 0
         self.reported = tally.delivered
 
-    def adopt(self, policy: Policy | None) -> bool:
+    def adopt(self, policy: Policy | None, now: Instant = Instant(0)) -> bool:
         """Deliver by this policy from the next attempt on; None: begin nothing. False: it is the policy of before."""
         if policy == self.policy:
             return False
@@ -88,47 +107,100 @@ class PushLane:
             # Kept when pushing ends: what is on its way then still has an outcome to judge.
             self.retry = policy.retry
             self.window = min(FIRST_WINDOW, policy.inflight)
+            self.pace.adopt(policy.pace)
+            self.line_up(now)
         self.forget_read()
-        self._judge()
+        self.judge(now)
         return True
 
-    def suspend(self, suspended: bool) -> None:
-        """Begin no attempts, or begin them again."""
+    def suspend(self, suspended: bool, now: Instant = Instant(0)) -> None:
+        """Begin no attempts, or begin them again; what was being retried then has its whole time again."""
+        if self.state.suspended and not suspended:
+            for item in self.state.items():
+                item.since = now
         self.state.suspended = suspended
-        self._judge()
+        self.judge(now)
 
     def delete(self) -> None:
         """Begin no attempts ever again; what is on its way finishes."""
         self.deleted = True
-        self._judge()
+        self.judge(Instant(0))
         self.forget_read()
         self.due.clear()
+
+    def judge(self, now: Instant) -> float:
+        """Settle whether attempts may begin; the seconds after which that has to be asked again (0: never)."""
+        state = self.state
+        # No endpoint can have asked for a longer pause: the machine's clock was set back.
+        state.paused_until = min(state.paused_until, Instant(now + round(self.retry.asked_longest * SECOND)))
+        wait = max(state.paused_until, state.breaker.postponed_until) - now
+        stopped = self.deleted or state.suspended or bool(state.disabled) or not state.breaker.sends
+        self.pushing = self.policy is not None and not stopped and wait <= 0
+        return max(0, wait) / SECOND
+
+    def line_up(self, now: Instant) -> None:
+        """The order to keep, or what is open, changed: everything open stands in line anew, and what is due is due."""
+        if self.batch is not None and not self.batch.sealed:
+            for item in self.batch.items:
+                item.sending = False
+        self.batch = None
+        # Events of a batch go out together; order is kept between batches, of which there is one at a time.
+        ordering = self.policy.ordering if self.policy is not None and self.policy.batch is None else Ordering.PARALLEL
+        self.gate = Gate(ordering, self.state.open.values())
+        self.held.clear()
+        self.loaded.clear()
+        self.due = deque(item for item in self.state.items() if not item.sending and item.due <= now)
 
     def forget_read(self) -> None:
         """Drop what was read ahead of the cursor; it is read again, under the policy and cursor of then."""
         self.ready.clear()
         self.due.extend(item for item, _ in self.loaded)
         self.loaded.clear()
+        self.held.clear()
         self.ahead = array("q")
         self.ahead_digests = None
         self.read = int(self.state.cursor)
         self.more = True
+
+    @property
+    def idle(self) -> bool:
+        """Everything that is known of the lane is final."""
+        return not (self.more or self.ready or self.ahead or self.state.open)
 
     def saved(self) -> SavedLane:
         """The lane as it is saved."""
         state = self.state
         return SavedLane(
             key=self.key,
-            state="deleted" if self.deleted else "suspended" if state.suspended else "active",
+            state=self._word(),
             body=encode(state),
             low_water=state.low_water,
             open_items=state.size,
             next_due=self._next_due(),
             tally=copy(self.tally),
+            detail=self._detail(),
         )
 
-    def _judge(self) -> None:
-        self.pushing = self.policy is not None and not self.deleted and not self.state.suspended
+    def _detail(self) -> LaneDetail:
+        state, rate = self.state, self.pace.speed.rate
+        return LaneDetail(
+            disabled=state.disabled,
+            paused_until=state.paused_until or None,
+            failing_since=state.failing_since or None,
+            breaker=shown(state.breaker) if state.breaker.opened else None,
+            mode=self.pace.speed.mode.value,
+            rate=None if math.isinf(rate) else rate,
+        )
+
+    def _word(self) -> str:
+        """The state in one word, the one that keeps it from sending first."""
+        if self.deleted:
+            return "deleted"
+        if self.state.suspended:
+            return "suspended"
+        if self.state.disabled:
+            return "disabled"
+        return "active" if self.state.breaker.status is Status.CLOSED else self.state.breaker.status.value
 
     def _next_due(self) -> Instant | None:
         return min((item.due for item in self.state.items() if item.tries and not item.sending), default=None)

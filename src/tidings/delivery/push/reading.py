@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from tidings.clock import Instant
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
@@ -26,8 +28,16 @@ LAST_ENTRIES = 8
 AHEAD = 2048
 LAID_OUT_BYTES = 4 << 20
 
-Laid = tuple[dict[str, str], bytes, str]
-"""An entry laid out: headers, body, fault."""
+
+class Laid(NamedTuple):
+    """An entry laid out, when it was published, and the hash of its partition key."""
+
+    headers: dict[str, str]
+    body: bytes
+    fault: str = ""
+    published: Instant = Instant(0)
+    key: int = 0
+
 
 Missed = Callable[[PushLane, int, Offset | None], None]
 """Told when a lane has lost that many entries before they were read, before the given one or all there were."""
@@ -130,9 +140,9 @@ class Reading:
         own, (number, partition), id_text = lane.policy.headers, lane.key, self._id_text
         parcels = []
         laid = self._lay_out(lane, lane.policy.mode, wanted, kept)
-        for (offset, _), (headers, body, fault) in zip(wanted, laid, strict=True):
+        for (offset, _), (headers, body, fault, published, line) in zip(wanted, laid, strict=True):
             all_headers = {**own, **headers, "tidings-delivery-id": id_text(number, partition, offset)}
-            parcels.append(Parcel(Offset(offset), all_headers, body, fault))
+            parcels.append(Parcel(Offset(offset), all_headers, body, fault, published, line))
         return parcels
 
     def _lay_out(self, lane: PushLane, mode: ContentMode, wanted: Sequence[LaneEntry], kept: bool) -> Sequence[Laid]:
@@ -142,8 +152,10 @@ class Reading:
             return [laid[entry] for entry in wanted]
         found = self._log.fetch([position_of(lane.key, offset) for offset, _ in missing])
         for entry, data in self._stripped.datas(lane.key, missing, found).items():
-            laid[entry] = made = lay_out(mode, found[position_of(lane.key, entry.offset)].head, data)
-            self._laid.bytes += len(made[1]) + 1024
+            kept_entry = found[position_of(lane.key, entry.offset)]
+            made = lay_out(mode, kept_entry.head, data)
+            laid[entry] = made._replace(published=kept_entry.at, key=kept_entry.key_hash)
+            self._laid.bytes += len(made.body) + 1024
         gone = [entry for entry in missing if entry not in laid]
         if gone:
             # Not remembered for other lanes: a copy is this lane's own.
@@ -154,7 +166,7 @@ class Reading:
         """What is left of entries that retention removed: the copy of a dead letter, or the fault."""
         letters = self._store.buried(lane.key, [entry.offset for entry in wanted]) if kept else {}
         copies = [(entry, letters.get(entry.offset)) for entry in wanted]
-        return {entry: ({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
+        return {entry: Laid({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
 
 
 def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
@@ -162,10 +174,10 @@ def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
     try:
         event = event_from(head, data)
     except Malformed as error:
-        return {}, b"", str(error)
+        return Laid({}, b"", str(error))
     encode = encode_binary if mode is ContentMode.BINARY and event.data is not None else encode_structured
     headers, body = encode(event)
-    return dict(headers), body, ""
+    return Laid(dict(headers), body)
 
 
 class LaidOut:

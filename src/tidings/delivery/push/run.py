@@ -78,7 +78,7 @@ class Worker:
         self._lookup = SystemLookup(push.connect_timeout)
         guard = Guard(rules_of(push, settings.server), self._lookup)
         self._sender = self._made_sender(Ways(guard, clock, push.connect_timeout))
-        around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()))
+        around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()), retention=settings.topics.retention)
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
         self._touched = 0

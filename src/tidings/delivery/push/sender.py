@@ -1,4 +1,4 @@
-"""One attempt: a POST to the judged address of a callback. Whatever happens becomes an `Outcome`; nothing is raised.
+"""One attempt: a POST to the judged address of a callback, or a probe of it. Whatever happens is an `Outcome`; nothing is raised.
 
 The answer's status is the verdict. Its body is read only to keep the connection usable, bounded in bytes and time.
 """
@@ -27,10 +27,11 @@ BODY_PATIENCE = 1.0
 class Target:
     """The callback of one subscription, parsed once. Raises ValueError when the URL cannot be read."""
 
-    __slots__ = ("access", "ahead", "judged", "origin", "timeout", "url")
+    __slots__ = ("access", "ahead", "judged", "method", "origin", "timeout", "url")
 
-    def __init__(self, url: str, timeout: float, *, access: Access | None = None) -> None:
+    def __init__(self, url: str, timeout: float, method: str = "POST", *, access: Access | None = None) -> None:
         self.url = Url(url)
+        self.method = method
         self.timeout = timedelta(seconds=timeout)
         self.origin = origin_of(self.url)
         self.access = access
@@ -104,12 +105,14 @@ class Sender:
 async def _ask(way: Way, target: Target, headers: dict[str, str], body: bytes) -> tuple[int, str]:
     if way.host_header is not None:
         headers = {**headers, "host": way.host_header}
-    request = way.client.post(target.url_of(way)).headers(headers).body_bytes(body).timeout(target.timeout)
+    request = way.client.request(target.method, target.url_of(way)).headers(headers).timeout(target.timeout)
+    if target.method == "POST":
+        request = request.body_bytes(body)
     # Without the limit of 0 the answer would be handed over only after the first 64 KiB of its body.
     async with request.streamed_read_buffer_limit(0).build_streamed() as response:
         status = response.status
         retry_after = "" if status < 300 else response.get_header("retry-after") or ""
-        if status != 204 and response.get_header("content-length") != "0":
+        if status != 204 and target.method != "HEAD" and response.get_header("content-length") != "0":
             await _drain(response)
         return status, retry_after
 

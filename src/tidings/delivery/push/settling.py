@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from tidings.clock import SECOND, Clock, Instant
-from tidings.delivery.push.decide import DeadLetter, Delivered, Outcome, RetryAt, after
+from tidings.delivery.push.decide import DeadLetter, Delivered, Disable, Outcome, Park, RetryAt, Times, Verdict, after
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.pushing import EXPIRED, PushLane
+from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, position_of
 from tidings.delivery.push.stripped import Stripped
 from tidings.delivery.push.timers import Timers
@@ -31,28 +31,59 @@ class Settling:
         self._buckets = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
 
-    def settle(self, lane: PushLane, item: Item, outcome: Outcome) -> DeadLetter | None:
-        """Apply what came of an attempt. A dead letter is given back: the caller has the event and buries it."""
-        item.sending = False
-        item.tries += 1
+    def settle(self, lane: PushLane, items: Sequence[Item], parcel: Parcel, outcome: Outcome) -> Verdict:
+        """Apply what came of an attempt to its items. What else follows (a burial, an open breaker, …) is for the caller."""
+        lead = items[0]
         now = self._now()
-        verdict = after(outcome, lane.retry, item.tries, now, item.since, self._chance())
+        # A redelivery has its time from when it was asked for, however old the event is.
+        times = Times(now, lead.since, lead.since if lead.again else parcel.published or lead.since)
+        verdict = self._judged(lane, after(outcome, lane.retry, lead.tries + 1, times, self._chance()), now)
         self._buckets[bisect_left(BUCKETS, outcome.duration)] += 1
         self._seconds += outcome.duration
-        match verdict:
-            case Delivered():
+        delivered = isinstance(verdict, Delivered)
+        lane.pace.ended(delivered, isinstance(verdict, RetryAt) and verdict.asked)
+        for item in items:
+            item.sending = False
+            item.tries += 1
+            if delivered:
                 self._delivered(lane, item, outcome, now)
+            else:
+                self._failed(lane, item, outcome, verdict, now)
+        return verdict
+
+    def _judged(self, lane: PushLane, verdict: Verdict, now: Instant) -> Verdict:
+        """The verdict in the light of the attempts before: an endpoint that only fails for too long is given up."""
+        state = lane.state
+        if isinstance(verdict, Delivered):
+            state.failing_since = Instant(0)
+        elif not state.failing_since:
+            state.failing_since = now
+        elif lane.policy is not None and now - state.failing_since > lane.policy.disable_after * SECOND:
+            return Disable("failing")
+        return verdict
+
+    def _failed(self, lane: PushLane, item: Item, outcome: Outcome, verdict: Verdict, now: Instant) -> None:
+        lane.tally.failed_attempts += 1
+        lane.tally.last_error = outcome.reason
+        self._board.count("tidings_attempts_failed_total", subscription=lane.name)
+        match verdict:
             case RetryAt(at):
-                self._failed(lane, item, outcome, now, "retrying")
+                self._record(lane, item, "retrying", now, outcome)
                 if lane.state.retry(item, at, outcome.reason):
-                    self._timers.add(lane, item, lane.retry.longest)
+                    self._timers.add(lane, item, lane.retry.longest_wait)
             case DeadLetter():
-                self._failed(lane, item, outcome, now, "dead")
+                self._record(lane, item, "dead", now, outcome)
                 item.cause = outcome.reason
-                return verdict
+            case Park() | Disable():
+                self._record(lane, item, "waiting", now, outcome)
+                if isinstance(verdict, Park):
+                    item.tries = 0
+                if lane.state.retry(item, now, outcome.reason):
+                    lane.due.append(item)
+            case Delivered():
+                raise AssertionError("what was delivered has not failed")
             case _:
                 assert_never(verdict)
-        return None
 
     def show(self) -> None:
         """Bring the times of attempts to the board."""
@@ -62,7 +93,7 @@ class Settling:
 
     def expire(self, lane: PushLane, item: Item) -> None:
         """Retention removed the entry before it could be sent."""
-        if lane.state.close(item):
+        if self._close(lane, item):
             lane.tally.expired += 1
             self._board.count("tidings_expired_total")
             self._record(lane, item, "expired", self._now(), Outcome(cause=EXPIRED))
@@ -88,7 +119,7 @@ class Settling:
 
     def bury(self, lane: PushLane, item: Item, reason: str, copy: tuple[bytes, bytes | None]) -> None:
         """The entry becomes a dead letter with its own copy of the event."""
-        if not lane.state.close(item):
+        if not self._close(lane, item):
             return
         head, data = copy
         now = self._now()
@@ -100,7 +131,7 @@ class Settling:
         self._record(lane, item, "dead", self._now(), Outcome(cause=reason))
 
     def _delivered(self, lane: PushLane, item: Item, outcome: Outcome, now: Instant) -> None:
-        lane.state.close(item)
+        self._close(lane, item)
         lane.tally.delivered += 1
         if item.tries == 1 and not item.again:
             lane.firsts.add(item.offset, now, outcome.duration * 1000, outcome.status or 0)
@@ -110,14 +141,16 @@ class Settling:
         if item.again:
             self._ledger.released(lane, item.offset)
 
-    def _failed(self, lane: PushLane, item: Item, outcome: Outcome, now: Instant, state: str) -> None:
-        lane.tally.failed_attempts += 1
-        lane.tally.last_error = outcome.reason
-        self._board.count("tidings_attempts_failed_total", subscription=lane.name)
-        self._record(lane, item, state, now, outcome)
+    def _close(self, lane: PushLane, item: Item) -> bool:
+        """The item is final. In an ordered lane the next of its line, or the next batch, goes out when that is durable."""
+        if not lane.state.close(item):
+            return False
+        if (lane.gate.ordered and not item.again) or lane.batch is not None:
+            self._ledger.leaving(lane, item)
+        return True
 
     def _record(self, lane: PushLane, item: Item, state: str, now: Instant, outcome: Outcome) -> None:
-        cause = "" if outcome.delivered else outcome.reason
+        cause = "" if state == "delivered" else outcome.reason
         took = outcome.duration * 1000 if outcome.duration else None
         self._ledger.attempted(lane, Attempted(lane.key, item.offset, state, item.tries, now, outcome.status, took, cause))
 

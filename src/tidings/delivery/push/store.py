@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from tidings.clock import Instant
+from tidings.delivery.push.port import LaneDetail
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 
 
@@ -38,6 +39,7 @@ class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
     open_items: int
     next_due: Instant | None
     tally: Tally
+    detail: LaneDetail = LaneDetail()
 
 
 class Firsts:

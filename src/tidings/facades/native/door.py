@@ -15,6 +15,7 @@ from tidings.facades.native import (
     exposures,
     filters,
     lanes,
+    policies,
     providers,
     reading,
     secrets,
@@ -48,20 +49,8 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    for resource in (
-        reading,
-        explain,
-        lanes,
-        secrets,
-        topics,
-        subscriptions,
-        exposures,
-        providers,
-        filters,
-        apply,
-        changes,
-        status,
-    ):
+    below = (reading, explain, lanes, policies, secrets)
+    for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
     app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)

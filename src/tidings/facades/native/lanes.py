@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from tidings.access.principals import Principal
-from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.port import BreakerView, DeadLetter, DeliveryRecord, LaneView
 from tidings.errors import Malformed
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_json
@@ -23,9 +23,9 @@ from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.native.wire import Wire, time_of
 from tidings.facades.parts import Parts
 from tidings.facades.places import marks_at_any
-from tidings.log.commands import Act, Activate, DropDeadLetters, Redeliver, Rewind, Suspend
+from tidings.log.commands import Act, Activate, CloseBreaker, Disable, DropDeadLetters, Enable, Redeliver, Rewind, Suspend
 from tidings.log.cursor import cursor_at, position_of
-from tidings.log.position import EMBEDDED, START
+from tidings.log.position import EMBEDDED, START, Position
 from tidings.registry.model import Subscription
 
 router = APIRouter(tags=["lanes"])
@@ -34,15 +34,36 @@ LATER: dict[int | str, dict[str, Any]] = {202: {"description": "Durable, and app
 
 
 class StateBody(Wire):
-    """Whether the lane is read."""
+    """Whether the lane is read. An enabled subscription goes on where it stopped, or with what comes `from` now."""
 
-    state: Literal["active", "suspended"]
+    state: Literal["active", "suspended", "disabled", "enabled"]
+    start: Literal["stop", "now"] = Field(default="stop", alias="from")
+
+
+class BreakerBody(Wire):
+    """A circuit breaker. `probe` is the status of the last probe; `why` says why it did not close the breaker."""
+
+    status: str
+    origin: str
+    last_opened: str | None
+    modified: str | None
+    loops: int
+    postponed_until: str | None
+    probed_at: str | None
+    probe: int | None
+    why: str
+    next_probe: str | None
 
 
 class StateView(Wire):
-    """A lane as delivery last saved it. `lag` counts entries that are not final yet."""
+    """A lane as delivery last saved it. `lag` counts entries that are not final yet. `rate` is per second at the most, now."""
 
     state: str
+    reason: str
+    breaker: BreakerBody | None
+    paused_until: str | None
+    rate: float | None
+    rate_mode: str
     lag: int
     open_items: int
     delivered: int
@@ -126,8 +147,14 @@ async def get_state(name: str, parts: PartsOf, caller: Caller) -> StateView:
 
 def state_view(parts: Parts, lane: LaneView) -> StateView:
     """The lane as it is shown."""
+    detail = lane.detail
     return StateView(
         state=lane.state,
+        reason=detail.disabled,
+        breaker=None if detail.breaker is None else _breaker(detail.breaker),
+        paused_until=time_of(detail.paused_until),
+        rate=detail.rate,
+        rate_mode=detail.mode,
         lag=parts.lanes.count_after(lane.lane, lane.low_water, EMBEDDED),
         open_items=lane.open_items,
         delivered=lane.delivered,
@@ -139,10 +166,31 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
     )
 
 
+def _breaker(breaker: BreakerView) -> BreakerBody:
+    return BreakerBody(
+        status=breaker.status,
+        origin=cursor_at(Position(EMBEDDED, breaker.origin)),
+        last_opened=time_of(breaker.last_opened),
+        modified=time_of(breaker.modified),
+        loops=breaker.loops,
+        postponed_until=time_of(breaker.postponed_until),
+        probed_at=time_of(breaker.probed_at),
+        probe=breaker.probe,
+        why=breaker.why,
+        next_probe=time_of(breaker.next_probe),
+    )
+
+
 @router.put("/api/subscriptions/{name:path}/state", responses=LATER)
 async def put_state(name: str, body: StateBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
-    """Suspend a subscription, or let it go on where it stopped. Meanwhile its lane is still filled."""
-    act = Activate() if body.state == "active" else Suspend()
+    """Suspend or disable a subscription, or let it go on where it stopped. Meanwhile its lane is still filled."""
+    acts: dict[str, Act] = {
+        "active": Activate(),
+        "suspended": Suspend(),
+        "disabled": Disable(),
+        "enabled": Enable(skip=body.start == "now"),
+    }
+    act = acts[body.state]
     return await _order(parts, subscription_of(parts, caller, name), caller, act, response)
 
 
@@ -152,6 +200,12 @@ async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, re
     subscription = subscription_of(parts, caller, name)
     marks = await asyncio.to_thread(marks_at_any, parts.reader, body.to)
     return await _order(parts, subscription, caller, Rewind(marks or {EMBEDDED: START}), response)
+
+
+@router.post("/api/subscriptions/{name:path}/breaker/close", responses=LATER)
+async def close_breaker(name: str, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Close the circuit breaker: what waits behind it is sent now."""
+    return await _order(parts, subscription_of(parts, caller, name), caller, CloseBreaker(), response)
 
 
 @router.post("/api/subscriptions/{name:path}/redeliver", responses=LATER)

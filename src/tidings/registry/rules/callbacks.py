@@ -1,4 +1,4 @@
-"""What a push may say: the address of the callback, extra headers, bounds of its settings.
+"""What a push may say: the address of the callback, extra headers, its policy.
 
 Only syntax is judged here. Whether an address may be reached is decided at every attempt, since names change their address.
 """
@@ -11,15 +11,12 @@ from urllib.parse import urlsplit
 
 from tidings.registry.credentials import is_sealed
 from tidings.registry.model import Push
-from tidings.registry.rules.values import Fault, between
+from tidings.registry.rules.policies import policy_faults
+from tidings.registry.rules.values import Fault
 
 URL_CHARACTERS = 2048
 HEADERS = 32
 HEADER_CHARACTERS = 4096
-INFLIGHT = (1, 10_000)
-TRIES = (1, 1000)
-WAIT = (0.001, 7 * 86400.0)
-ATTEMPT = (0.1, 600.0)
 
 RESERVED = frozenset({"host", "connection", "content-length", "content-type", "transfer-encoding", "te", "trailer", "upgrade"})
 """Headers that say how the request itself is laid out."""
@@ -36,13 +33,7 @@ def push_faults(push: Push) -> Iterator[Fault]:
     if fault:
         yield "delivery.url", fault
     yield from _headers(push.headers)
-    yield from between("delivery.inflight", push.inflight, INFLIGHT, "requests")
-    yield from between("delivery.tries", push.tries, TRIES, "attempts")
-    yield from between("delivery.retry_first", push.retry_first, WAIT, "seconds")
-    yield from between("delivery.retry_max", push.retry_max, WAIT, "seconds")
-    yield from between("delivery.attempt_timeout", push.attempt_timeout, ATTEMPT, "seconds")
-    if push.retry_first is not None and push.retry_max is not None and push.retry_first > push.retry_max:
-        yield "delivery.retry_first", "the first wait is longer than the longest one (retry_max)"
+    yield from policy_faults(push)
 
 
 def url_fault(url: str) -> str | None:

@@ -9,12 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tidings.clock import Instant
-from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneDetail, LaneView
 from tidings.delivery.push.sqlite.schema import DELIVERY, delivery_file
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 from tidings.log.sqlite.files import open_reader, translating
+
+_detail = msgspec.json.Decoder(LaneDetail).decode
 
 
 class SqliteDeliveryReader:
@@ -70,10 +74,11 @@ class SqliteDeliveryReader:
     def _views(self, where: str, *values: int) -> Iterator[LaneView]:
         rows = self._rows(
             "SELECT l.lane, l.state, l.low_water, l.open_items, l.next_due, l.delivered, l.failed_attempts, l.expired, "
-            f"l.last_error, (SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
+            "l.last_error, l.detail, "
+            f"(SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
             values,
         )
-        for lane, state, low, open_items, due, delivered, failed, expired, error, dead in rows:
+        for lane, state, low, open_items, due, delivered, failed, expired, error, detail, dead in rows:
             yield LaneView(
                 lane=LaneNumber(lane),
                 state=state,
@@ -85,6 +90,7 @@ class SqliteDeliveryReader:
                 expired=expired,
                 last_error=error,
                 next_due=None if due is None else Instant(due),
+                detail=_detail(detail) if detail else LaneDetail(),
             )
 
     def _singles(self, lane: LaneNumber, below: int, limit: int) -> Iterator[DeliveryRecord]:

@@ -11,12 +11,12 @@ WAL_BYTES = 16 << 20
 DELIVERY = FileKind(
     name="the delivery state",
     application_id=0x54444456,
-    version=1,
+    version=2,
     schema=(
         """CREATE TABLE lanes (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL, low_water INTEGER NOT NULL,
              open_items INTEGER NOT NULL, next_due INTEGER, delivered INTEGER NOT NULL, failed_attempts INTEGER NOT NULL,
-             expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL,
+             expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL, detail BLOB,
              PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
         "CREATE INDEX lanes_deleted ON lanes (saved_at) WHERE state = 'deleted'",
         # First-try successes: one row per lane and save. Its records are numbered first, first + 1, … first + count - 1.
@@ -42,6 +42,7 @@ DELIVERY = FileKind(
         "CREATE TABLE numbers (next INTEGER NOT NULL)",
         "INSERT INTO numbers VALUES (1)",
     ),
+    upgrades={1: ("ALTER TABLE lanes ADD COLUMN detail BLOB",)},
 )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from tidings.clock import Instant
 from tidings.delivery.push.sqlite.schema import DELIVERY, WAL_BYTES, delivery_file
 from tidings.delivery.push.store import Burial, Flush, LaneKey, Loaded, SavedLane, Tally
@@ -117,7 +119,7 @@ class SqliteDeliveryStore:
 
     def _write(self, flush: Flush) -> None:
         run, many = self._db.execute, self._db.executemany
-        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_lane_row, _stamped(flush)))
+        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_lane_row, _stamped(flush)))
         number = int(run("SELECT next FROM numbers").fetchone()[0])
         for key, firsts in flush.firsts.items():
             packed = [column.tobytes() for column in (firsts.offsets, firsts.at, firsts.milliseconds, firsts.status)]
@@ -157,7 +159,8 @@ def _lane_row(stamped: tuple[SavedLane, Instant]) -> tuple[object, ...]:
     lane, at = stamped
     tally = lane.tally
     counted = (tally.delivered, tally.failed_attempts, tally.expired, tally.last_error)
-    return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *counted, at)
+    detail = msgspec.json.encode(lane.detail)
+    return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *counted, at, detail)
 
 
 def _flat(letters: Sequence[tuple[LaneKey, Offset]]) -> Iterable[tuple[int, int, int]]:

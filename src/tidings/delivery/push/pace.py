@@ -1,0 +1,190 @@
+"""How fast a lane may send. Pure state machines: the time (monotonic seconds) and what happened come in.
+
+The hard limit counts every attempt in a sliding window, so that it holds for any one second and nothing is saved up. Over it
+Hermes' limiter lowers the rate of an endpoint that fails (HER-103…110).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from enum import StrEnum
+
+import msgspec
+
+from tidings.delivery.push.policy import PacePolicy
+
+MINUTE = 60.0
+
+
+class Window:
+    """At most `count` attempts in any `seconds`; exact, for it remembers when the last ones were."""
+
+    __slots__ = ("_sent", "count", "seconds")
+
+    def __init__(self, count: int, seconds: float) -> None:
+        self.count = count
+        self.seconds = seconds
+        self._sent: deque[float] = deque(maxlen=count)
+
+    def wait(self, now: float) -> float:
+        """Seconds until one more may go; 0 when it may go now."""
+        if len(self._sent) < self.count:
+            return 0.0
+        return max(0.0, self._sent[0] + self.seconds - now)
+
+    def sent(self, now: float) -> None:
+        self._sent.append(now)
+
+    def resized(self, count: int, seconds: float) -> Window:
+        """The same past under another limit; a lower one holds at once."""
+        other = Window(count, seconds)
+        other._sent.extend(self._sent)
+        return other
+
+
+def window_of(rate: float) -> tuple[int, float]:
+    """A rate per second as attempts in a window: below one a second the window is longer."""
+    return (math.floor(rate), 1.0) if rate >= 1 else (1, 1.0 / rate)
+
+
+class Mode(StrEnum):
+    """How an adaptive lane is doing."""
+
+    NORMAL = "normal"
+    SLOW = "slow"
+    HEARTBEAT = "heartbeat"
+
+
+class Adaptive(msgspec.Struct, frozen=True):
+    """The tolerances and delays of Hermes' limiter."""
+
+    period: float = 1.0
+    slow_rate: float = 1.0
+    heartbeat_rate: float = 1 / 60
+    recover_below: float = 0.01
+    lower_above: float = 0.05
+    step: float = 0.2
+
+
+class Speed(msgspec.Struct, frozen=True):
+    """Where the limiter stands: the mode and the rate per second."""
+
+    mode: Mode
+    rate: float
+
+
+class Counts(msgspec.Struct):
+    """What happened in one period. Back pressure that named its own time counts as neither success nor failure."""
+
+    successes: int = 0
+    failures: int = 0
+    asked: int = 0
+
+
+HERMES = Adaptive()
+
+
+def next_speed(speed: Speed, counts: Counts, most: float, rules: Adaptive = HERMES) -> Speed:
+    """The speed after a period (HER-105…110)."""
+    s, f = counts.successes, counts.failures
+    if counts.asked and not s:
+        return _cut(speed, most)
+    ratio = f / (f + s) if f else 0.0
+    bad, clean = f > s, s > 0 and f == 0
+    slow = min(rules.slow_rate, most)
+    match speed.mode:
+        case Mode.NORMAL if ratio <= rules.recover_below:
+            speed = Speed(Mode.NORMAL, speed.rate + (most - speed.rate) * rules.step) if speed.rate < most else speed
+        case Mode.NORMAL if bad:
+            speed = Speed(Mode.SLOW, slow)
+        case Mode.NORMAL if ratio > rules.lower_above:
+            speed = Speed(Mode.NORMAL, max(slow, speed.rate * (1 - rules.step)))
+        case Mode.SLOW if bad:
+            speed = Speed(Mode.HEARTBEAT, min(rules.heartbeat_rate, most))
+        case Mode.SLOW if clean:
+            speed = Speed(Mode.NORMAL, slow)
+        case Mode.HEARTBEAT if clean:
+            speed = Speed(Mode.SLOW, slow)
+    return _cut(speed, most)
+
+
+def _cut(speed: Speed, most: float) -> Speed:
+    return speed if speed.rate <= most else Speed(speed.mode, most)
+
+
+class Pace:
+    """The limits of one lane together. Kept when the policy changes, so that a change is no way around them."""
+
+    __slots__ = ("_counts", "_extra", "_minute", "_period_ends", "_policy", "_second", "speed")
+
+    def __init__(self, policy: PacePolicy = PacePolicy()) -> None:
+        self._policy = policy
+        self._counts = Counts()
+        self._period_ends = -math.inf
+        self._second: Window | None = None
+        self._minute: Window | None = None
+        self._extra: Window | None = None
+        self.speed = Speed(Mode.NORMAL, policy.second or math.inf)
+        self.adopt(policy)
+
+    def adopt(self, policy: PacePolicy) -> None:
+        """Keep these limits from now on."""
+        raised = self.speed.mode is Mode.NORMAL and self.speed.rate == (self._policy.second or math.inf)
+        self._policy = policy
+        most = policy.second or math.inf
+        self.speed = Speed(Mode.NORMAL, most) if raised or not policy.adaptive else _cut(self.speed, most)
+        self._second = self._fitted(self._second, self.speed.rate)
+        self._minute = self._per_minute(policy.minute)
+
+    def republish(self, rate: float | None) -> None:
+        """A further limit while what waited is sent; None takes it away."""
+        self._extra = None if rate is None else self._fitted(self._extra, rate)
+
+    def wait(self, now: float) -> float:
+        """0 when an attempt may begin now, else the seconds until it is worth asking again."""
+        if self._policy.adaptive and now >= self._period_ends:
+            self._turn_period(now)
+        windows = [window for window in (self._second, self._minute, self._extra) if window is not None]
+        wait = max((window.wait(now) for window in windows), default=0.0)
+        # The end of the period may bring a higher rate.
+        return min(wait, self._period_ends - now) if self._policy.adaptive else wait
+
+    def sent(self, now: float) -> None:
+        """An attempt begins."""
+        for window in (self._second, self._minute, self._extra):
+            if window is not None:
+                window.sent(now)
+
+    def ended(self, delivered: bool, asked: bool) -> None:
+        """What came of an attempt. `asked`: the endpoint named the time of the next one itself."""
+        if asked:
+            self._counts.asked += 1
+        elif delivered:
+            self._counts.successes += 1
+        else:
+            self._counts.failures += 1
+
+    @property
+    def limited(self) -> bool:
+        return self._second is not None or self._minute is not None or self._extra is not None
+
+    def _turn_period(self, now: float) -> None:
+        if self._period_ends > -math.inf:
+            self.speed = next_speed(self.speed, self._counts, self._policy.second or math.inf)
+            self._second = self._fitted(self._second, self.speed.rate)
+        self._counts = Counts()
+        self._period_ends = now + HERMES.period
+
+    def _fitted(self, window: Window | None, rate: float) -> Window | None:
+        if math.isinf(rate):
+            return None
+        count, seconds = window_of(rate)
+        if window is None:
+            return Window(count, seconds)
+        return window if (window.count, window.seconds) == (count, seconds) else window.resized(count, seconds)
+
+    def _per_minute(self, minute: int | None) -> Window | None:
+        if minute is None:
+            return None
+        return Window(minute, MINUTE) if self._minute is None else self._minute.resized(minute, MINUTE)

@@ -1,0 +1,61 @@
+"""How a subscription is delivered: `GET|PUT /api/subscriptions/{name}/policy`. A change holds for the next attempt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter
+
+from tidings.delivery.push.policy import Policy, policy_of, retention_of
+from tidings.errors import Conflict
+from tidings.facades import changing
+from tidings.facades.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
+from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_from
+from tidings.facades.native.wire import Wire
+from tidings.facades.parts import Parts
+from tidings.registry.model import Push, Subscription
+
+router = APIRouter(tags=["subscriptions"])
+
+
+class PolicyView(Wire):
+    """What was wished for, and what it comes to together with the preset and the hub's settings. Times are seconds."""
+
+    wished: PolicyBody
+    in_force: dict[str, Any]
+
+
+def _pushed(subscription: Subscription) -> Push:
+    if not isinstance(subscription.delivery, Push):
+        raise Conflict("nothing is pushed for this subscription, so it has no delivery policy")
+    return subscription.delivery
+
+
+def _view(parts: Parts, subscription: Subscription) -> PolicyView:
+    push = _pushed(subscription)
+    retention = retention_of(subscription, parts.snapshot, parts.settings.topics.retention)
+    policy = policy_of(push, parts.settings.push, retention)
+    return PolicyView(wished=PolicyBody(**shown_wishes(push)), in_force=_in_force(policy))
+
+
+def _in_force(policy: Policy) -> dict[str, Any]:
+    """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
+    return {name: value for name, value in plain.items() if name not in ("url", "headers") and value is not None}
+
+
+@router.get("/api/subscriptions/{name:path}/policy")
+async def get_policy(name: str, parts: PartsOf, caller: Caller) -> PolicyView:
+    """How a subscription is delivered."""
+    return _view(parts, subscription_of(parts, caller, name))
+
+
+@router.put("/api/subscriptions/{name:path}/policy")
+async def put_policy(name: str, body: PolicyBody, parts: PartsOf, caller: Caller) -> PolicyView:
+    """Deliver otherwise from the next attempt on. What the body leaves out is as its preset has it."""
+    standing = subscription_of(parts, caller, name)
+    push = msgspec.structs.replace(_pushed(standing), **wishes_from(body))
+    wanted = msgspec.structs.replace(standing, delivery=push)
+    await changing.put(parts, [wanted], caller.name, lambda now: refuse_foreign(caller, wanted.name, now))
+    return _view(parts, subscription_of(parts, caller, name))
