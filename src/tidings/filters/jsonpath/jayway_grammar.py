@@ -32,7 +32,7 @@ from tidings.filters.jsonpath.jayway import (
     steps_of,
 )
 from tidings.filters.jsonpath.jayway_functions import FUNCTIONS, Function
-from tidings.filters.jsonpath.jayway_literals import blank, literal, quoted
+from tidings.filters.jsonpath.jayway_literals import blank, items, literal, quoted
 from tidings.filters.jsonpath.jayway_operands import operand
 from tidings.filters.jsonpath.jayway_predicates import Predicates
 
@@ -161,17 +161,8 @@ class Grammar:
         return (Call(_call(FUNCTIONS[name], [scanned], own=True)),)
 
     def _arguments(self, children: bool) -> list[Operand]:
-        cursor = self._cursor
-        cursor.want("(")
-        blank(cursor)
-        found: list[Operand] = []
-        while not cursor.takes(")"):
-            if found:
-                cursor.want(",", "',' or ')'")
-                blank(cursor)
-            found.append(self._argument(children))
-            blank(cursor)
-        return found
+        self._cursor.want("(")
+        return [self._argument(children) for _ in items(self._cursor, ")")]
 
     def _argument(self, children: bool) -> Operand:
         if not self._cursor.sees("$", "@"):

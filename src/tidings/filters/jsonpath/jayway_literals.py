@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from tidings.filters import payload, texts
 from tidings.filters.jsonpath.cursor import Cursor
@@ -72,33 +73,34 @@ def _escaped(cursor: Cursor) -> str:
     return _SIGNS.get(sign, sign)
 
 
-def _list(cursor: Cursor) -> list[object]:
-    found: list[object] = []
-    with cursor.deeper():
-        blank(cursor)
-        while not cursor.takes("]"):
-            if found:
-                cursor.want(",", "',' or ']'")
-                blank(cursor)
-            found.append(literal(cursor))
+def items(cursor: Cursor, end: str) -> Iterator[None]:
+    """Comes by once for each item up to the end sign, and steps over the commas and blanks between them."""
+    blank(cursor)
+    first = True
+    while not cursor.takes(end):
+        if not first:
+            cursor.want(",", f"',' or '{end}'")
             blank(cursor)
-    return found
+        yield
+        blank(cursor)
+        first = False
+
+
+def _list(cursor: Cursor) -> list[object]:
+    with cursor.deeper():
+        return [literal(cursor) for _ in items(cursor, "]")]
 
 
 def _object(cursor: Cursor) -> dict[str, object]:
-    found: dict[str, object] = {}
     with cursor.deeper():
-        blank(cursor)
-        while not cursor.takes("}"):
-            if found:
-                cursor.want(",", "',' or '}'")
-                blank(cursor)
-            if not cursor.sees("'", '"'):
-                cursor.fail("a name in quotes")
-            name = quoted(cursor)
-            blank(cursor)
-            cursor.want(":")
-            blank(cursor)
-            found[name] = literal(cursor)
-            blank(cursor)
-    return found
+        return dict([_member(cursor) for _ in items(cursor, "}")])
+
+
+def _member(cursor: Cursor) -> tuple[str, object]:
+    if not cursor.sees("'", '"'):
+        cursor.fail("a name in quotes")
+    name = quoted(cursor)
+    blank(cursor)
+    cursor.want(":")
+    blank(cursor)
+    return name, literal(cursor)
