@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.filters.made_up import events, filters
+from tests.filters.documents import all_filters as filters
+from tests.filters.made_up import events
 from tidings.events.model import Event
 from tidings.events.stored import event_from, head_of
-from tidings.filters import Batch, Router, RouteSpec, explain, matches
+from tidings.filters import Batch, Router, RouteSpec, explain, matches, router
 from tidings.filters.algebra import Filter
-from tidings.filters.routing import group, rows
+from tidings.filters.routing import compiled, rows
 
 
 @st.composite
@@ -48,11 +49,12 @@ def routed(specs: Sequence[RouteSpec], batch: Batch) -> list[tuple[int, int]]:
     return list(zip(found.lanes.tolist(), found.events.tolist(), strict=True))
 
 
-@pytest.fixture(params=["one by one", "index", "index with sorted keys"])
+@pytest.fixture(params=["one by one", "generated", "index", "index with sorted keys"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each way of matching in turn, whatever the size of the batch, and no other in its place."""
-    monkeypatch.setattr(group, "FEW", 10**9 if request.param == "one by one" else -1)
-    monkeypatch.setattr(group, "plainly", None)
+    monkeypatch.setattr(compiled, "FEW", 10**9 if request.param == "one by one" else -1)
+    monkeypatch.setattr(router, "ALONE", 0 if request.param.startswith("index") else 10**9)
+    monkeypatch.setattr(compiled, "plainly", None)
     if request.param == "index with sorted keys":
         monkeypatch.setattr(rows, "_DENSE", 0)
 

@@ -12,7 +12,8 @@ from tests.builders import an_event
 from tidings.events.model import Event
 from tidings.events.stored import head_of
 from tidings.filters import Batch, Router, RouteSpec, matches, parse
-from tidings.filters.routing import facts, group
+from tidings.filters.routing import compiled, facts, group
+from tidings.filters.routing.columns import Row
 from tidings.filters.routing.index import Index
 
 ORDERS, BILLS = 1, 2
@@ -135,9 +136,10 @@ def test_memos_stay_bounded_when_texts_never_repeat(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(facts, "_MAX_TEXTS", 50)
     router = Router([a_route(1, "name starts with 'item-1'"), a_route(2, "name matches '9$'")])
     router.route(a_batch(*numbered(1000)))
-    (compiled,) = router._groups.values()
-    (found,) = compiled._index._facts.values()
-    assert len(found._memo) <= 50
+    (made,) = router._groups.values()
+    ((_, found),) = made._base.compiled._index._facts
+    assert isinstance(found, facts.TextFacts)
+    assert 0 < len(found._memo) <= 50
 
 
 @pytest.mark.usefixtures("index_only")
@@ -216,10 +218,16 @@ def surprising(columns: object, event: int) -> bool:
     return True
 
 
+def at_name_2(row: Row, event: int) -> bool:
+    if row.payload is not None and b'"item-2"' in row.payload:
+        raise Surprise("at event 2")
+    return True
+
+
 @pytest.mark.parametrize("count", [5, 600])
 def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidings.filters.routing.index.predicate", lambda filter, numbers: surprising)
-    monkeypatch.setattr("tidings.filters.routing.one_by_one.predicate", lambda filter, numbers: surprising)
+    monkeypatch.setattr("tidings.filters.routing.single.predicate", lambda filter, numbers: at_name_2)
     routes = [a_route(1, "n >= 0 and not name matches 'x'"), a_route(2), a_route(3, "not name matches 'y'", since=count)]
     found = Router(routes).route(a_batch(*numbered(count)))
     assert found.aside == [(2, 1, "Surprise: at event 2")]
@@ -243,6 +251,7 @@ def test_an_index_that_fails_is_replaced_by_the_plain_way(monkeypatch: pytest.Mo
 
 def test_whatever_fails_the_batch_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group.Group, "match", fails)
+    monkeypatch.setattr(group.Group, "match_one", fails)
     found = Router([a_route(1)]).route(a_batch(*numbered(2), topics=[ORDERS, 99]))
     assert found.aside == [(0, None, "Surprise: everywhere")]
     assert len(found.events) == 0
@@ -251,7 +260,7 @@ def test_whatever_fails_the_batch_goes_on(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def index_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The index must not be rescued by the plain way."""
-    monkeypatch.setattr(group, "plainly", None)
+    monkeypatch.setattr(compiled, "plainly", None)
 
 
 VALUES = b'1|true|"1"|1.0|null|[]|{}|"x"|0|false|-0.0|-1|"5"|5|[1]|{"n":1}|1.5|"true"|5e0|9007199254740993|1e400'.split(b"|")

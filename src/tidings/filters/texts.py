@@ -1,4 +1,7 @@
-"""Text patterns: wildcards, and regular expressions that run in linear time (RE2), so that no filter can stall routing."""
+"""Text patterns: wildcards, and regular expressions that run in linear time (RE2), so that no filter can stall routing.
+
+Where the operator allows it, what RE2 cannot say runs by backtracking, with a limit on the time of each attempt.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 import re2
+import regex
 
 from tidings.errors import FilterSyntaxError
 
 _MEMORY = 1 << 20
+_LONGEST = 2000
 
 ANY, ONE = object(), object()
 """The two wildcards in the parts of a `like` pattern: any characters, one character."""
@@ -37,6 +42,41 @@ def compiled(pattern: str) -> Any:
             found=pattern,
             expected="RE2 syntax (no look-around, back-references or possessive quantifiers)",
         ) from error
+
+
+@lru_cache(maxsize=1024)
+def compiled_slowly(pattern: str) -> Any:
+    """The expression for backtracking. Raises FilterSyntaxError with the reason."""
+    if len(pattern) > _LONGEST:
+        raise FilterSyntaxError("the regular expression is too long", found=pattern, expected=f"at most {_LONGEST} characters")
+    try:
+        return regex.compile(pattern, regex.VERSION0)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise FilterSyntaxError(f"the regular expression is refused: {error}", found=pattern) from error
+
+
+def backtracking(pattern: str, whole: bool, limit: float) -> Callable[[str], bool]:
+    """Whether the expression is found, or fits the whole text. After `limit` seconds it is not."""
+    expression = compiled_slowly(pattern)
+    attempt = expression.fullmatch if whole else expression.search
+
+    def found(text: str) -> bool:
+        try:
+            return attempt(text, timeout=limit) is not None
+        except (TimeoutError, MemoryError, RecursionError):
+            return False
+
+    return found
+
+
+def ran_out(pattern: str, whole: bool, limit: float, text: str) -> bool:
+    """Whether trying the expression on this text ends for want of time."""
+    expression = compiled_slowly(pattern)
+    try:
+        (expression.fullmatch if whole else expression.search)(text, timeout=limit)
+    except TimeoutError:
+        return True
+    return False
 
 
 def _options() -> Any:
@@ -87,11 +127,18 @@ def like_test(pattern: str) -> Callable[[str], bool]:
 
 def searching(pattern: str) -> Callable[[str], bool]:
     """Whether the expression is found somewhere in a text."""
-    search = compiled(pattern).search
+    return _succeeds(compiled(pattern).search)
 
+
+def fitting(pattern: str) -> Callable[[str], bool]:
+    """Whether the expression fits a whole text."""
+    return _succeeds(compiled(pattern).fullmatch)
+
+
+def _succeeds(attempt: Callable[[str], object]) -> Callable[[str], bool]:
     def found(text: str) -> bool:
         try:
-            return search(text) is not None
+            return attempt(text) is not None
         except UnicodeEncodeError:
             return False
 

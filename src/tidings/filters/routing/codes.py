@@ -31,7 +31,8 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._codes: dict[Any, int] = {MISSING: ABSENT}
-        self._confusable = False
+        self._keys: list[Any] = []
+        self.confusable = False
         self.numeric = False
 
     def __len__(self) -> int:
@@ -40,24 +41,53 @@ class Vocabulary:
     def add(self, literal: Literal) -> int:
         """The code of this value, a new one if need be."""
         key = literal.value
-        if isinstance(key, bool):
-            key, self._confusable = _BOOLEANS[key], True  # type: ignore[assignment]
-        elif literal.is_number:
+        if type(key) is not str:
+            key = self._keyed(literal)
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = len(self._codes) + 1
+        return code
+
+    def _keyed(self, literal: Literal) -> Any:
+        if literal.is_number:
             self.numeric = True
-            self._confusable |= key in (0, 1)
-        return self._codes.setdefault(key, len(self._codes) + 1)
+            self.confusable |= literal.value in (0, 1)
+        elif isinstance(literal.value, bool):
+            self.confusable = True
+            return _BOOLEANS[literal.value]
+        return literal.value
+
+    def key(self, code: int) -> Any:
+        """What stands for the value of this code, as `key_of` gives it."""
+        if len(self._keys) != len(self._codes):
+            self._keys = list(self._codes)
+        return self._keys[max(0, code - 1)]
 
     def codes(self, column: Column) -> Ints:
         """The code of every value of the column."""
-        if self._confusable:
-            column = [_BOOLEANS[value] if type(value) is bool else value for value in column]
+        if self.confusable:
+            column = list(map(key_of, column))
         try:
             return self._looked_up(column)
         except TypeError:  # an array or object among them
-            return self._looked_up([_CONTAINER if isinstance(value, (list, dict)) else value for value in column])
+            return self._looked_up(list(map(hashable, column)))
+
+    def code(self, value: Any) -> int:
+        """The code of one value."""
+        return self._codes.get(hashable(key_of(value)), UNNAMED)
 
     def _looked_up(self, column: Column) -> Ints:
         return np.fromiter(map(self._codes.get, column, repeat(UNNAMED)), np.int32, len(column))
+
+
+def key_of(value: Any) -> Any:
+    """The value, or what stands for it: as keys, true must not be 1."""
+    return _BOOLEANS[value] if type(value) is bool else value
+
+
+def hashable(value: Any) -> Any:
+    """The value, or for an array or object, which nothing equals, something that can be looked up in vain."""
+    return _CONTAINER if isinstance(value, (list, dict)) else value
 
 
 class Cuts:
@@ -66,7 +96,8 @@ class Cuts:
 
     def __init__(self, numbers: Iterable[int | Decimal]) -> None:
         self._cuts = sorted(set(numbers))
-        self._near = np.array([_near(cut) for cut in self._cuts], np.float64)
+        self._nearest = [_near(cut) for cut in self._cuts]
+        self._near = np.array(self._nearest, np.float64)
         self.pieces = 2 * len(self._cuts) + 1
 
     def range(self, op: Order, number: int | Decimal) -> tuple[int, int]:
@@ -96,6 +127,17 @@ class Cuts:
             pieces[equal] = [self._piece(number, *around) for number, *around in between]
         pieces[np.isnan(numbers)] = NO_NUMBER
         return pieces
+
+    def piece(self, value: Any, exactly: Callable[[], Any]) -> int:
+        """The piece of one value. `exactly` reads it without rounding."""
+        if type(value) not in (int, float, Decimal):
+            return NO_NUMBER
+        near = _near(value)
+        low = bisect_left(self._nearest, near)
+        high = bisect_right(self._nearest, near, low)
+        if low == high:
+            return 2 * low
+        return self._piece(exactly() if type(value) is float else value, low, high)
 
     def _piece(self, number: Any, low: int, high: int) -> int:
         return bisect_left(self._cuts, number, low, high) + bisect_right(self._cuts, number, low, high)

@@ -1,27 +1,59 @@
 """Events to columns: of heads and payloads only the paths that filters name are decoded, a list of values per path.
 
-The struct for the payload is made from the union of the paths. It takes any value where an object is expected, so that one
-`"order": null` costs nothing. An event that does not decode this way is read path by path with `payload.Payload`.
+An event that does not decode this way is read path by path with `payload.Payload`. What no column can hold (a search through
+the payload, say) is read for candidates only, through `Stored`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-import msgspec
-
-from tidings.events.model import text_of
-from tidings.events.stored import BASE64
-from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, Path
-from tidings.filters.payload import MISSING, UNREADABLE, Payload, can_be_field, dig, is_json, is_shallow
+from tidings.events.stored import HEADERS, event_from
+from tidings.filters.paths import (
+    AttributePath,
+    AttributeTextPath,
+    DataPath,
+    HeaderPath,
+    MemberTextPath,
+    OnlyScalarPath,
+    Path,
+    QueryTextPath,
+    ScalarsPath,
+)
+from tidings.filters.payload import MISSING, UNREADABLE, Payload, is_json, is_shallow
+from tidings.filters.reading import Read, made_of, place_of, reading
+from tidings.filters.routing.decoding import NOTHING, TakeRow, attribute_text, header, heads_decoder, payloads_decoder, row_of
 
 Column: TypeAlias = list[Any]
 _SMALL = 500
-_NOTHING = b"null"
+_IN_HEAD = (AttributePath, AttributeTextPath, HeaderPath)
+_IN_PAYLOAD = (DataPath, MemberTextPath, ScalarsPath, OnlyScalarPath, QueryTextPath)
+
+
+def is_column(path: object) -> bool:
+    """Whether the values at this path can be a column: they are in the head, or decided by one place of the payload."""
+    return (
+        type(path) is DataPath or isinstance(path, _IN_HEAD) or (isinstance(path, _IN_PAYLOAD) and place_of(path) is not None)
+    )
+
+
+@dataclass(slots=True)
+class Stored:
+    """Events as they are stored. What no column holds is read from here, for those few events that need it."""
+
+    heads: Sequence[bytes]
+    datas: Sequence[bytes | None]
+    _reads: dict[int, Read] = field(default_factory=dict)
+
+    def reading(self, event: int) -> Read:
+        """Reads any path of one event."""
+        read = self._reads.get(event)
+        if read is None:
+            read = self._reads[event] = reading(event_from(self.heads[event], self.datas[event]))
+        return read
 
 
 @dataclass(slots=True)
@@ -30,7 +62,19 @@ class Table:
 
     columns: list[Column]
     payloads: Sequence[bytes | None]
+    stored: Stored
     bad: list[tuple[int, str]] = field(default_factory=list)
+
+
+class Row:
+    """The values of one event, by the number of the path, and its payload if that is meant as JSON."""
+
+    __slots__ = ("payload", "stored", "values")
+
+    def __init__(self, values: Sequence[Any], payload: bytes | None, stored: Stored) -> None:
+        self.values = values
+        self.payload = payload
+        self.stored = stored
 
 
 class Reader:
@@ -39,9 +83,15 @@ class Reader:
 
     def __init__(self, paths: tuple[Path, ...], exact: bool) -> None:
         self.paths = paths
-        self._data = [(n, path.steps) for n, path in enumerate(paths) if isinstance(path, DataPath)]
-        self._heads = _heads(tuple(dict.fromkeys(name for path in paths for name in _attributes(path))))
-        self._tree = _payloads(tuple(steps for _, steps in self._data), exact)
+        self._data = [(n, _steps(path)) for n, path in enumerate(paths) if not isinstance(path, _IN_HEAD)]
+        self._made = [(n, made_of(path)) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, DataPath))]
+        names = [HEADERS if isinstance(path, HeaderPath) else path.name for path in paths if isinstance(path, _IN_HEAD)]
+        self._heads = heads_decoder(tuple(dict.fromkeys(names)))
+        self._tree = payloads_decoder(tuple(steps for _, steps in self._data), exact)
+
+    @cached_property
+    def _row(self) -> TakeRow:
+        return row_of(self._heads, self._tree, self.paths)
 
     def read(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Table:
         """One list per path, in the order of the events."""
@@ -50,23 +100,36 @@ class Reader:
         payloads = _as_json(decoded, datas) if self._data else datas
         columns: list[Column] = [[]] * len(self.paths)
         for n, path in enumerate(self.paths):
-            if isinstance(path, AttributePath):
-                columns[n] = self._heads.column(path.name, decoded)
-            elif isinstance(path, AttributeTextPath):
-                columns[n] = [
-                    v if type(v) is str or v is MISSING else text_of(v) for v in self._heads.column(path.name, decoded)
-                ]
-            elif isinstance(path, AttributesPath):
-                columns[n] = self._heads.together(path.names, decoded)
+            match path:
+                case AttributePath(name):
+                    columns[n] = self._heads.column(name, decoded)
+                case AttributeTextPath(name):
+                    columns[n] = list(map(attribute_text, self._heads.column(name, decoded)))
+                case HeaderPath(name):
+                    columns[n] = [header(headers, name) for headers in self._heads.column(HEADERS, decoded)]
         self.read_payloads(payloads, columns)
-        return Table(columns, payloads, bad)
+        for n, made in self._made:
+            columns[n] = list(map(made, columns[n]))
+        return Table(columns, payloads, Stored(heads, datas), bad)
+
+    def row(self, head: bytes, data: bytes | None) -> Row:
+        """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
+        decoded = self._heads.decode(head)
+        json = (decoded.type is MISSING and decoded.base64 is MISSING) or is_json(decoded.type, decoded.base64)
+        payload = data if json and data is not None and is_shallow(data) else None
+        stored = Stored((head,), (data,))
+        try:
+            found = self._row(decoded, self._tree.decode(NOTHING if payload is None else payload))
+        except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it
+            found = [column[0] for column in self.read(stored.heads, stored.datas).columns]
+        return Row(found, payload, stored)
 
     def read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
-        """Fill in the columns of the data paths. A payload of None has no values."""
+        """Fill in the columns of the data paths, before anything is made of them. A payload of None has no values."""
         if not self._data:
             return
         failed: list[tuple[int, str]] = []
-        texts = [_NOTHING if data is None else data for data in payloads] if None in payloads else payloads
+        texts = [NOTHING if data is None else data for data in payloads] if None in payloads else payloads
         roots = _each(self._tree.decode, texts, None, failed)  # type: ignore[arg-type]
         for (n, _), column_of in zip(self._data, self._tree.columns, strict=True):
             columns[n] = column_of(roots)
@@ -74,6 +137,30 @@ class Reader:
             payload = Payload(payloads[event])
             for n, steps in self._data:
                 columns[n][event] = payload.at(steps)
+
+
+def values_at(steps: tuple[str | int, ...], payloads: Sequence[bytes | None]) -> Column:
+    """The exact values at one place of these payloads."""
+    columns: list[Column] = [[]]
+    _reader_of(steps).read_payloads(payloads, columns)
+    return columns[0]
+
+
+def exact_at(steps: tuple[str | int, ...], payload: bytes | None) -> Any:
+    """The exact value at one place of one payload."""
+    return Payload(payload).at(steps)
+
+
+@lru_cache(maxsize=1024)
+def _reader_of(steps: tuple[str | int, ...]) -> Reader:
+    return Reader((DataPath(steps),), exact=True)
+
+
+def _steps(path: Path) -> tuple[str | int, ...]:
+    steps = place_of(path)
+    if steps is None:
+        raise ValueError(f"{path} cannot be a column")
+    return steps
 
 
 def _each(decode: Callable[[bytes], Any], texts: Sequence[bytes], instead: object, failed: list[tuple[int, str]]) -> list[Any]:
@@ -101,126 +188,3 @@ def _as_json(heads: list[Any], datas: Sequence[bytes | None]) -> Sequence[bytes 
     if None in datas or max(map(len, datas), default=0) > _SMALL:  # type: ignore[arg-type]
         datas = [data if data is None or is_shallow(data) else None for data in datas]
     return datas
-
-
-def values_at(steps: tuple[str | int, ...], payloads: Sequence[bytes | None]) -> Column:
-    """The exact values at one place of these payloads."""
-    columns: list[Column] = [[]]
-    Reader((DataPath(steps),), exact=True).read_payloads(payloads, columns)
-    return columns[0]
-
-
-@dataclass(frozen=True, slots=True)
-class _Heads:
-    decode: Callable[[bytes], Any]
-    empty: object
-    fields: dict[str, str]
-
-    def column(self, name: str, decoded: list[Any]) -> Column:
-        field = self.fields[name]
-        return [getattr(head, field) for head in decoded]
-
-    def together(self, names: tuple[str, ...], decoded: list[Any]) -> Column:
-        """A tuple of these attributes for every event, None for what is missing."""
-        if not names:
-            return [()] * len(decoded)
-        columns = ([None if v is MISSING else v for v in self.column(name, decoded)] for name in names)
-        return list(zip(*columns, strict=True))
-
-
-def _attributes(path: Path) -> tuple[str, ...]:
-    """The attributes that a path looks at."""
-    match path:
-        case AttributePath(name) | AttributeTextPath(name):
-            return (name,)
-        case AttributesPath(names):
-            return names
-    return ()
-
-
-@lru_cache(maxsize=256)
-def _heads(names: tuple[str, ...]) -> _Heads:
-    """A struct for these attributes, and what says whether the payload is JSON."""
-    fields = {"datacontenttype": "type", BASE64: "base64"} | {
-        name: f"a{n}" for n, name in enumerate(names) if name != "datacontenttype"
-    }
-    kind = msgspec.defstruct(
-        "Head", [_member(field, name, Any, MISSING) for name, field in fields.items()], gc=False, frozen=True
-    )
-    return _Heads(msgspec.json.Decoder(kind).decode, kind(), fields)
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    decode: Callable[[bytes], Any]
-    columns: tuple[Callable[[list[Any]], Column], ...]
-
-
-@lru_cache(maxsize=256)
-def _payloads(paths: tuple[tuple[str | int, ...], ...], exact: bool) -> _Tree:
-    """A decoder for the union of the paths, and a function per path that takes its column from what was decoded."""
-    root = _Node()
-    for steps in paths:
-        root.add(steps)
-    kind = root.type()
-    decode = msgspec.json.Decoder(kind, float_hook=Decimal if exact else None).decode
-    return _Tree(decode, tuple(_column(*root.way(steps)) for steps in paths))
-
-
-class _Node:
-    """A place in the payload: an object of which some members are named, or, where filters want more, any value whole."""
-
-    def __init__(self) -> None:
-        self.members: dict[str, _Node] = {}
-        self.whole = False
-        self.nothing: object = None
-
-    def add(self, steps: tuple[str | int, ...]) -> None:
-        if not steps or isinstance(steps[0], int) or not can_be_field(steps[0]):
-            self.whole = True
-        else:
-            self.members.setdefault(steps[0], _Node()).add(steps[1:])
-
-    def type(self) -> Any:
-        if self.whole:
-            return Any
-        fields = []
-        for n, (name, node) in enumerate(self.members.items()):
-            fields.append(_member(f"f{n}", name, node.type(), MISSING if node.whole else node.nothing))
-        struct = msgspec.defstruct("Object", fields, gc=False, frozen=True)
-        self.nothing = struct()
-        return struct | bool | int | float | str | list | None
-
-    def way(self, steps: tuple[str | int, ...]) -> tuple[tuple[str, ...], tuple[str | int, ...]]:
-        """The fields to follow to the value, and the steps that are left to dig inside it."""
-        if self.whole or not steps:
-            return (), steps
-        number = list(self.members).index(str(steps[0]))
-        fields, left = self.members[str(steps[0])].way(steps[1:])
-        return (f"f{number}", *fields), left
-
-
-def _member(field: str, name: str, kind: Any, default: object) -> tuple[str, Any, Any]:
-    return field, kind, msgspec.field(name=name, default=default)
-
-
-def _column(fields: tuple[str, ...], left: tuple[str | int, ...]) -> Callable[[list[Any]], Column]:
-    # Generated, because a list comprehension over fixed fields is several times as fast as any loop over their names.
-    space: dict[str, Any] = {}
-    exec(f"def fast(roots): return [{'.'.join(('root', *fields))} for root in roots]", space)
-    fast: Callable[[list[Any]], Column] = space["fast"]
-
-    def column(roots: list[Any]) -> Column:
-        try:
-            found = fast(roots)
-        except AttributeError:
-            found = [_followed(root, fields) for root in roots]
-        return [dig(value, left) for value in found] if left else found
-
-    return column
-
-
-def _followed(value: Any, fields: tuple[str, ...]) -> Any:
-    for name in fields:
-        value = getattr(value, name, MISSING)
-    return value

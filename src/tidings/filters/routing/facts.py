@@ -1,20 +1,27 @@
-"""What a text alone decides: which of many prefixes, suffixes, wildcards and expressions it satisfies.
+"""What a value alone decides: which of many prefixes, suffixes, wildcards and expressions a text satisfies, or its array.
 
 Worked out once per distinct text and remembered, within bounds: a path whose texts never repeat costs a few look-ups each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tidings.filters import texts
-from tidings.filters.algebra import Text, TextOp
-from tidings.filters.meaning import text_test
+from tidings.filters.algebra import AnyOf, Compare, Each, Filter, Inside, OneOf, Text, TextOp
+from tidings.filters.meaning import opened, text_test
+from tidings.filters.payload import MISSING
+from tidings.filters.routing.codes import key_of
 from tidings.filters.routing.columns import Column
+from tidings.filters.routing.layout import Fact
 
 _MAX_TEXTS = 20_000
 _MAX_ANSWERS = 500_000
 _MAX_LENGTH = 200
+
+_LITERAL = re.compile(r"\^?([\w /:@#-]*)([*?{]?)")
 
 Answer = tuple[int, ...]
 
@@ -59,6 +66,13 @@ class TextFacts:
         if None in answers:
             answers = [found(column[n]) if answer is None else answer for n, answer in enumerate(answers)]
         return answers  # type: ignore[return-value]
+
+    def answer(self, value: Any) -> Answer:
+        """The entries for one value."""
+        if type(value) is not str:
+            return ()
+        known = self._memo.get(value)
+        return self._found(value) if known is None else known
 
     def _found(self, text: str) -> Answer:
         found: list[int] = []
@@ -109,4 +123,82 @@ def _ends(op: TextOp, pattern: str) -> tuple[str, str]:
             parts = texts.like_parts(pattern) or ("",)
             first, last = parts[0], parts[-1]
             return first if isinstance(first, str) else "", last if isinstance(last, str) else ""
+        case TextOp.REGEX if pattern.startswith("^"):
+            return _literal_head(pattern), ""
+        case TextOp.WHOLE:
+            return _literal_head(pattern), ""
     return "", ""
+
+
+def _literal_head(expression: str) -> str:
+    """What a text must begin with to fit an expression that is tied to the beginning. Empty where that is not plain to see."""
+    literal = _LITERAL.match(expression)
+    if literal is None or "|" in expression or "(?" in expression:
+        return ""
+    return literal[1][:-1] if literal[2] else literal[1]
+
+
+class EachFacts:
+    """Several values → the entries whose condition one of them satisfies. Values are what `Each` or `Inside` looks at."""
+
+    def __init__(self, items: Callable[[Any], Iterable[Any]]) -> None:
+        self._items = items
+        self._equal: dict[Any, list[int]] = {}
+        self._texts = TextFacts()
+
+    def add(self, fact: Each | Inside, entry: int) -> None:
+        """This entry waits for values of which one satisfies the condition. To be followed by `ready`."""
+        self._add(fact.condition if isinstance(fact, Each) else fact.part, entry)
+
+    def _add(self, condition: Filter, entry: int) -> None:
+        match condition:
+            case Text():
+                self._texts.add(condition, entry)
+            case Compare(_, _, value):
+                self._equal.setdefault(key_of(value.value), []).append(entry)
+            case OneOf(_, values):
+                for value in values:
+                    self._equal.setdefault(key_of(value.value), []).append(entry)
+            case AnyOf(parts):
+                for part in parts:
+                    self._add(part, entry)
+
+    def ready(self) -> None:
+        self._texts.ready()
+
+    def answers(self, column: Column) -> list[Answer]:
+        """The entries for every value of the column."""
+        return list(map(self.answer, column))
+
+    def answer(self, value: Any) -> Answer:
+        """The entries for one value of the column, each once."""
+        found: list[int] = []
+        items = self._items(value)
+        for item in items:
+            found += self._equal.get(key_of(item), ())
+            found += self._texts.answer(item)
+        return tuple(found if len(found) < 2 else set(found))
+
+
+def _several(value: Any) -> Iterable[Any]:
+    return value if type(value) is tuple else ()
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """What `Inside` looks at that can be equal to something: the value, or what is in the array."""
+    if type(value) is list:
+        return [item for item in opened(value) if type(item) is not dict]
+    return () if value is MISSING or type(value) is dict else (value,)
+
+
+def facts_of(facts: Iterable[tuple[int, Fact, int]]) -> list[tuple[int, TextFacts | EachFacts]]:
+    """All facts, from (number of the path, condition, entry), by the number of their path."""
+    found: dict[tuple[int, type], Any] = {}
+    for number, fact, entry in facts:
+        kind = (number, type(fact))
+        if kind not in found:
+            found[kind] = TextFacts() if isinstance(fact, Text) else EachFacts(_several if isinstance(fact, Each) else _inside)
+        found[kind].add(fact, entry)
+    for one in found.values():
+        one.ready()
+    return [(number, one) for (number, _), one in found.items()]

@@ -1,22 +1,25 @@
-"""The routes of topics that have the same routes. Three ways to match: whole slices, one by one, and the index."""
+"""The routes of topics that have the same routes: which of them are in force, and what becomes of a change of few of them.
+
+Compiling thousands of routes takes a while, so a change does not do it: new routes are compiled beside the base, and routes that
+are gone are left out of what it finds, until so much has changed that compiling all of them anew is better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tidings.filters.routing.index import Index, Pairs, Problem
-from tidings.filters.routing.one_by_one import OneByOne, plainly
+from tidings.filters.routing.budgets import Budgets
+from tidings.filters.routing.compiled import Compiled, Outcome
+from tidings.filters.routing.index import Problem
 from tidings.filters.routing.spec import Numbers, RouteSpec, SetAside
-from tidings.filters.routing.terms import terms_of
-
-FEW = 256
-"""Pairs of event and filter up to which calling each predicate is faster than the index."""
 
 FOREVER = np.iinfo(np.int64).max
+_CHANGED = 64
+_SHARE = 16
 
 
 class Slice(NamedTuple):
@@ -28,36 +31,108 @@ class Slice(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The numbers of events in the slice beside their lanes, and what was set aside."""
+    """The numbers of events in the slice beside those of their routes, and what was set aside. `plainly`: how many events the
+    plain reading had to decide."""
 
     events: Numbers
-    lanes: Numbers
+    routes: Numbers
     aside: list[SetAside]
+    plainly: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """Routes that were compiled together; their numbers are their places here."""
+
+    routes: Sequence[RouteSpec]
+    compiled: Compiled
 
 
 class Group:
-    """Compiled on first use, and only as far as it is used."""
+    """Routes with their versions. Not to be shared between threads, but its base is shared with the group after a change."""
 
-    def __init__(self, routes: Sequence[RouteSpec]) -> None:
-        self._lanes = np.array([route.lane for route in routes], np.int64)
+    def __init__(self, base: _Base, added: Sequence[RouteSpec], gone: Iterable[int], budgets: Budgets) -> None:
+        routes = [*base.routes, *added]
+        self._base, self._routes, self._budgets = base, routes, budgets
+        self._parts = [base.compiled]
+        if added:
+            self._parts.append(_compiled(added, len(base.routes), budgets))
+        self._gone = np.zeros(len(routes), bool)
+        self._gone[list(gone)] = True
+        self._out = set(gone)
+        self.lanes = np.array([route.lane for route in routes], np.int64)
         self._since = np.array([route.since for route in routes], np.int64)
         self._until = np.array([FOREVER if route.until is None else route.until for route in routes], np.int64)
-        self._open = np.array([n for n, route in enumerate(routes) if route.filter is None], np.int64)
-        self._filters = {n: route.filter for n, route in enumerate(routes) if route.filter is not None}
+        self._until[self._gone] = -1
+        self._open = [n for n, route in enumerate(routes) if route.filter is None and n not in self._out]
         self._newest, self._oldest_end = int(self._since.max()), int(self._until.min())
+        self.watched = [(r.lane, budgets.of(r)) for n, r in enumerate(routes) if n not in self._out and budgets.watches(r)]
         self.size = len(routes)
 
+    @classmethod
+    def of(cls, routes: Sequence[RouteSpec], budgets: Budgets) -> Group:
+        """A group without a past."""
+        return cls(_Base(routes, _compiled(routes, 0, budgets)), (), (), budgets)
+
+    def updated(self, routes: Sequence[RouteSpec]) -> Group:
+        """The group with these routes instead. Cheap when few have changed; cheapest when the others are the same objects."""
+        kept, added = _compared(self._base.routes, routes)
+        gone = [n for n in range(len(self._base.routes)) if n not in kept]
+        if not self._base.compiled.in_use or len(gone) + len(added) > max(_CHANGED, len(self._base.routes) // _SHARE):
+            return Group.of(routes, self._budgets)
+        return Group(self._base, added, gone, self._budgets)
+
+    @property
+    def changed(self) -> int:
+        """How many routes came or went since the base was compiled."""
+        return len(self._routes) - len(self._base.routes) + len(self._out)
+
+    def rebuilt(self) -> Group:
+        """The same group, all of it in one base that is compiled already."""
+        group = Group.of([route for n, route in enumerate(self._routes) if n not in self._out], self._budgets)
+        group._base.compiled.prepare()
+        return group
+
     def match(self, events: Slice) -> Found:
-        """Every lane of every event; never raises for what an event holds."""
-        count = len(events.positions)
-        pairs = [(np.tile(np.arange(count), len(self._open)), np.repeat(self._open, count))]
+        """Every route of every event; never raises for what an event holds."""
+        self._refill(len(events.positions))
+        outcomes = [part.match(events.heads, events.datas) for part in self._parts]
+        everyone = np.arange(len(events.positions), dtype=np.int32)
+        pairs = [outcome.pairs for outcome in outcomes]
+        numbers = [pair.events for pair in pairs] + [everyone] * len(self._open)
+        routes = [pair.numbers for pair in pairs] + [np.full(len(everyone), route, np.int32) for route in self._open]
+        found = self._in_force(np.concatenate(numbers), np.concatenate(routes), events.positions)
+        plainly = len(everyone) if any(outcome.fell_back for outcome in outcomes) else 0
+        return Found(*found, self._aside(outcomes, found, events.positions), plainly)
+
+    def match_one(self, position: int, head: bytes, data: bytes | None) -> tuple[list[int], list[SetAside], bool]:
+        """The lanes of one event, what was set aside (as event 0), and whether it was read plainly."""
+        self._refill(1)
+        routes, plainly = list(self._open), False
         aside: list[SetAside] = []
-        if self._filters:
-            found, aside = self._filtered(events, count)
-            pairs.append((found.events.astype(np.int64), found.numbers.astype(np.int64)))
-        numbers, routes = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        numbers, routes = self._in_force(numbers, routes, events.positions)
-        return Found(numbers, self._lanes[routes], aside)
+        problems: list[Problem] = []
+        for part in self._parts:
+            found, troubles, bad, fell_back = part.match_one(head, data)
+            routes += found
+            problems += troubles
+            plainly |= fell_back
+            if bad is not None and not aside:
+                aside.append(_unreadable(0, bad))
+        since, until = self._since, self._until
+        if not self._newest < position <= self._oldest_end:
+            routes = [route for route in routes if since[route] < position <= until[route]]
+        if problems:
+            at = np.array([position])
+            aside += [self._problem(one) for one in problems if one.route not in routes and self._governs(one, at)]
+        return self.lanes[routes].tolist() if routes else [], aside, plainly
+
+    def alone_pays(self, events: int) -> bool:
+        """Whether to match this many events one by one."""
+        return self._base.compiled.alone_pays(events)
+
+    def _refill(self, events: int) -> None:
+        for _, budget in self.watched:
+            budget.refill(events)
 
     def _in_force(self, events: Numbers, routes: Numbers, positions: Numbers) -> tuple[Numbers, Numbers]:
         if positions.min() > self._newest and positions.max() <= self._oldest_end:
@@ -66,29 +141,51 @@ class Group:
         keep = (self._since[routes] < at) & (at <= self._until[routes])
         return events[keep], routes[keep]
 
-    def _filtered(self, events: Slice, count: int) -> tuple[Pairs, list[SetAside]]:
-        try:
-            way: Index | OneByOne = self._few if count * len(self._filters) <= FEW else self._index
-            table = way.reader.read(events.heads, events.datas)
-            pairs, problems = way.match(table, count)
-            bad = table.bad
-        except Exception:  # whatever it was: one bad filter or event must not keep the others from their events
-            pairs, problems, bad = plainly(self._filters, events.heads, events.datas)
-        if bad:
-            keep = ~np.isin(pairs.events, [event for event, _ in bad])
-            pairs = Pairs(pairs.events[keep], pairs.numbers[keep])
-        aside = [SetAside(event, None, f"the head cannot be read: {reason}") for event, reason in bad]
-        return pairs, aside + list(self._asides(problems, events.positions))
+    def _aside(self, outcomes: list[Outcome], found: tuple[Numbers, Numbers], positions: Numbers) -> list[SetAside]:
+        bad = {event: reason for outcome in outcomes for event, reason in outcome.bad}
+        aside = [_unreadable(event, reason) for event, reason in bad.items()]
+        problems = [one for outcome in outcomes for one in outcome.problems if self._governs(one, positions)]
+        if problems:
+            matched = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
+            aside += [self._problem(one) for one in problems if (one.event, one.route) not in matched]
+        return aside
 
-    def _asides(self, problems: list[Problem], positions: Numbers) -> Iterator[SetAside]:
-        for event, route, reason in problems:
-            if self._since[route] < positions[event] <= self._until[route]:
-                yield SetAside(event, int(self._lanes[route]), reason)
+    def _governs(self, problem: Problem, positions: Numbers) -> bool:
+        return bool(self._since[problem.route] < positions[problem.event] <= self._until[problem.route])
 
-    @cached_property
-    def _index(self) -> Index:
-        return Index([(n, term) for n, filter in self._filters.items() for term in terms_of(filter)])
+    def _problem(self, problem: Problem) -> SetAside:
+        return SetAside(problem.event, int(self.lanes[problem.route]), problem.reason)
 
-    @cached_property
-    def _few(self) -> OneByOne:
-        return OneByOne(self._filters)
+
+def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets) -> Compiled:
+    numbered = dict(enumerate(routes, first))
+    filters = {n: route.filter for n, route in numbered.items() if route.filter is not None}
+    return Compiled(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test))
+
+
+def _compared(before: Sequence[RouteSpec], now: Sequence[RouteSpec]) -> tuple[set[int], list[RouteSpec]]:
+    """The numbers of the routes that are still there, and the routes that are new."""
+    by_identity = {id(route): n for n, route in enumerate(before)}
+    kept: set[int] = set()
+    unknown: list[RouteSpec] = []
+    for route in now:
+        number = by_identity.get(id(route))
+        if number is None:
+            unknown.append(route)
+        else:
+            kept.add(number)
+    if not unknown:
+        return kept, unknown
+    equal = {before[n]: n for n in range(len(before)) if n not in kept}
+    added = []
+    for route in unknown:
+        number = equal.pop(route, None)
+        if number is None:
+            added.append(route)
+        else:
+            kept.add(number)
+    return kept, added
+
+
+def _unreadable(event: int, reason: str) -> SetAside:
+    return SetAside(event, None, f"the head cannot be read: {reason}")

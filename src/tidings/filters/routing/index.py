@@ -6,24 +6,24 @@ candidate's term is tested: ranges of codes for all at once, predicates one by o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from tidings.filters.algebra import Filter
 from tidings.filters.paths import DataPath, Path
+from tidings.filters.routing.budgets import Blocked, Watch, unwatched
 from tidings.filters.routing.codes import Ints
 from tidings.filters.routing.columns import Column, Reader, Table, values_at
-from tidings.filters.routing.facts import TextFacts
+from tidings.filters.routing.facts import facts_of
 from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, Entry, Layout, Of, Slot, Source
-from tidings.filters.routing.predicates import compares_numbers, leaves, predicate
+from tidings.filters.routing.predicates import in_table, predicate
 from tidings.filters.routing.rows import Signatures
-from tidings.filters.routing.terms import Term
 
 _CHUNK = 1_000_000
 _NO_CODE = -2
+_NO_SLOT = (0, 0, 0, _NO_CODE, _NO_CODE)
 
 
 class Pairs(NamedTuple):
@@ -41,11 +41,15 @@ class Problem(NamedTuple):
     reason: str
 
 
+def reason_of(error: Exception) -> str:
+    """What is told of a predicate that could not be evaluated."""
+    return str(error) if isinstance(error, Blocked) else f"{type(error).__name__}: {error}"
+
+
 class Index:
     """Finds the routes whose filters hold. Immutable once built, apart from bounded memos; not to be shared between threads."""
 
-    def __init__(self, terms: Sequence[tuple[int, Term]]) -> None:
-        layout = Layout(terms)
+    def __init__(self, layout: Layout, watched: Watch = unwatched) -> None:
         entries = layout.entries
         self._layout = layout
         self._sources = _sources(entries)
@@ -53,55 +57,52 @@ class Index:
         self._slots = _Slots(entries, self._sources)
         self._most = np.array([len(entry.slots) for entry in entries], np.int32)
         self._routes = np.array([entry.route for entry in entries], np.int32)
-        self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.text is None], np.int32)
-        left = {n: entry.left for n, entry in enumerate(entries)}
-        self._read_with(entries, {n: filter for n, filter in left.items() if filter is not None})
-
-    def _read_with(self, entries: list[Entry], left: dict[int, Filter]) -> None:
-        paths = {source.path: None for source in self._sources}
-        paths |= {entry.text.path: None for entry in entries if entry.text is not None}
-        paths |= {leaf.path: None for filter in left.values() for leaf in leaves(filter)}
-        number_of = {path: n for n, path in enumerate(paths)}
-        numeric = any(words.numeric for words in self._layout.words.values())
-        self.reader = Reader(tuple(paths), exact=numeric or any(map(compares_numbers, left.values())))
-        self._number_of = number_of
-        self._predicates = {n: predicate(filter, number_of) for n, filter in left.items()}
+        self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.fact is None], np.int32)
+        self._facts = facts_of((layout.numbers[e.fact.path], e.fact, n) for n, e in enumerate(entries) if e.fact is not None)
+        self.reader = Reader(layout.paths, layout.exact)
+        leaf_test = in_table(layout.numbers)
+        self._predicates = {
+            n: watched(entry.route, left, predicate(left, leaf_test))
+            for n, entry in enumerate(entries)
+            if (left := entry.left) is not None
+        }
         self._has_predicate = np.zeros(len(entries), bool)
-        self._has_predicate[list(left)] = True
-        self._facts = _facts(entries, number_of)
+        self._has_predicate[list(self._predicates)] = True
 
     def match(self, table: Table, count: int) -> tuple[Pairs, list[Problem]]:
         """The pairs of event and route, in no order, a route perhaps twice."""
-        codes = self._codes(table, count)
+        codes = _Codes(self, table, count)
         problems: list[Problem] = []
         found = [
             self._tested(self._slots.tested(pairs, codes, slots), table, problems)
-            for slots, pairs in self._candidates(codes, table, count)
+            for slots, pairs in self._candidates(codes.known, table, count)
         ]
         if not found:
             return Pairs(np.empty(0, np.int32), np.empty(0, np.int32)), problems
         events, entries = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return Pairs(events, self._routes[entries]), problems
 
-    def _codes(self, table: Table, count: int) -> Ints:
-        """A row of codes per source; row 0 is all zeros."""
-        codes = np.zeros((len(self._sources) + 1, count), np.int32)
-        for source, row in self._sources.items():
-            column = table.columns[self._number_of[source.path]]
-            if source.of is Of.VALUE:
-                codes[row] = self._layout.words[source.path].codes(column)
-            elif source.of is Of.PIECE:
-                codes[row] = self._layout.cuts[source.path].codes(column, _exactly(source.path, table, column))
-            else:
-                pieces = codes[self._sources[Source(source.path, Of.PIECE)]]
-                codes[row] = self._signatures.buckets[source.path][pieces + 1]
-        return codes
+    def fill(self, source: Source, codes: Ints, table: Table) -> None:
+        """Fill in the row of codes of this source."""
+        row, column = self._sources[source], table.columns[source.number]
+        if source.of is Of.VALUE:
+            codes[row] = self._layout.words[source.number].codes(column)
+        elif source.of is Of.PIECE:
+            exactly = _exactly(self.reader.paths[source.number], table, column)
+            codes[row] = self._layout.cuts[source.number].codes(column, exactly)
+        else:
+            pieces = codes[self._sources[Source(source.number, Of.PIECE)]]
+            codes[row] = self._signatures.buckets[source.number][pieces + 1]
+
+    @property
+    def sources(self) -> dict[Source, int]:
+        return self._sources
 
     def _candidates(self, codes: Ints, table: Table, count: int) -> Iterator[tuple[int, Pairs]]:
         """Pairs of event and entry to look at, with the number of slots they have at the most."""
         for slots, events, entries in self._signatures.candidates(codes):
             yield slots, Pairs(events, entries)
-        for number, facts in self._facts.items():
+        for number, facts in self._facts:
             answers = facts.answers(table.columns[number])
             lengths = np.fromiter(map(len, answers), np.int32, count)
             found = np.fromiter(chain.from_iterable(answers), np.int32, int(lengths.sum()))
@@ -121,10 +122,29 @@ class Index:
         for at in np.flatnonzero(calls).tolist():
             event, entry = int(pairs.events[at]), int(pairs.numbers[at])
             try:
-                keep[at] = self._predicates[entry](table.columns, event)
+                keep[at] = self._predicates[entry](table, event)
             except Exception as error:  # the last line of defense: one bad pair must not stop the batch
-                problems.append(Problem(event, int(self._routes[entry]), f"{type(error).__name__}: {error}"))
+                problems.append(Problem(event, int(self._routes[entry]), reason_of(error)))
         return Pairs(pairs.events[keep], pairs.numbers[keep])
+
+
+class _Codes:
+    """A row of codes per source; row 0 is all zeros. Pieces that no cell needs are worked out when a candidate asks for them."""
+
+    def __init__(self, index: Index, table: Table, count: int) -> None:
+        self._index = index
+        self._table = table
+        self.known = np.zeros((len(index.sources) + 1, count), np.int32)
+        bucketed = {source.number for source in index.sources if source.of is Of.BUCKET}
+        self._late = [source for source in index.sources if source.of is Of.PIECE and source.number not in bucketed]
+        for source in index.sources:
+            if source not in self._late:
+                index.fill(source, self.known, table)
+
+    def complete(self) -> Ints:
+        while self._late:
+            self._index.fill(self._late.pop(), self.known, self._table)
+        return self.known
 
 
 def _exactly(path: Path, table: Table, column: Column) -> Callable[[list[int]], Column]:
@@ -146,40 +166,44 @@ def _sources(entries: list[Entry]) -> dict[Source, int]:
             found[slot.source] = None
         for choice in entry.access:
             if choice.source.of is Of.BUCKET:
-                found[Source(choice.source.path, Of.PIECE)] = None
+                found[Source(choice.source.number, Of.PIECE)] = None
             found[choice.source] = None
     ordered = sorted(found, key=lambda source: source.of is Of.BUCKET)
     return {source: row for row, source in enumerate(ordered, 1)}
 
 
-def _facts(entries: list[Entry], number_of: dict[Path, int]) -> dict[int, TextFacts]:
-    facts: dict[int, TextFacts] = {}
-    for n, entry in enumerate(entries):
-        if entry.text is not None:
-            facts.setdefault(number_of[entry.text.path], TextFacts()).add(entry.text, n)
-    for found in facts.values():
-        found.ready()
-    return facts
+class _Layer(NamedTuple):
+    """Slot k of every entry, as arrays: row, low, high and, where there are any, the excluded codes."""
+
+    rows: Ints
+    low: Ints
+    high: Ints
+    excluded: tuple[Ints, ...]
 
 
 class _Slots:
-    """The slots of all entries. Slot k of entry e is a line of numbers: row, low, high, and two excluded codes."""
+    """The slots of all entries. An entry without a slot looks at row 0, which always fits."""
 
     def __init__(self, entries: list[Entry], sources: dict[Source, int]) -> None:
-        self._layers: list[Ints] = []
+        self._layers: list[_Layer] = []
         for k in range(max((len(entry.slots) for entry in entries), default=0)):
-            lines = [
-                _line(entry.slots[k], sources) if len(entry.slots) > k else (0, 0, 0, _NO_CODE, _NO_CODE) for entry in entries
-            ]
-            self._layers.append(np.array(lines, np.int32))
+            lines = [_line(entry.slots[k], sources) if len(entry.slots) > k else _NO_SLOT for entry in entries]
+            rows, low, high, *excluded = (np.array(column, np.int32) for column in zip(*lines, strict=True))
+            self._layers.append(_Layer(rows, low, high, tuple(codes for codes in excluded if (codes != _NO_CODE).any())))
 
-    def tested(self, pairs: Pairs, codes: Ints, slots: int) -> Pairs:
-        """The pairs whose codes are in the ranges. An entry without a slot looks at row 0, which always fits."""
+    def tested(self, pairs: Pairs, codes: _Codes, slots: int) -> Pairs:
+        """The pairs whose codes are in the ranges."""
         events, numbers = pairs
+        if not slots or not len(events):
+            return pairs
+        known = codes.complete()
+        flat, count = known.ravel(), known.shape[1]
         for layer in self._layers[:slots]:
-            line = layer.take(numbers, axis=0)
-            code = codes[line[:, 0], events]
-            keep = (code >= line[:, 1]) & (code <= line[:, 2]) & (code != line[:, 3]) & (code != line[:, 4])
+            code = flat[layer.rows[numbers] * count + events]
+            keep = code >= layer.low[numbers]
+            keep &= code <= layer.high[numbers]
+            for excluded in layer.excluded:
+                keep &= code != excluded[numbers]
             events, numbers = events[keep], numbers[keep]
         return Pairs(events, numbers)
 

@@ -1,53 +1,86 @@
-"""Conditions as functions of (columns, event number), for what the index leaves to test on few candidates."""
+"""Conditions as functions of the values of an event, for what the index leaves to test on few candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from tidings.filters.algebra import (
     AllOf,
     Always,
     AnyOf,
-    Cesql,
     Compare,
     Exists,
     Filter,
-    InNetwork,
-    Inside,
     Leaf,
     Not,
     OneOf,
     Order,
+    SlowText,
     Text,
+    TextOrder,
 )
-from tidings.filters.meaning import test_of
-from tidings.filters.paths import Path
-from tidings.filters.routing.columns import Column
+from tidings.filters.meaning import holds, test_of
+from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, HeaderPath, Path
+from tidings.filters.routing.columns import is_column
 
-Predicate: TypeAlias = Callable[[list[Column], int], bool]
+Predicate: TypeAlias = Callable[[Any, int], bool]
+"""Takes where the values are (a table and the event's number, or a row and 0)."""
+
+LeafTest: TypeAlias = Callable[[Leaf], Predicate]
+"""Makes a predicate of one condition; it knows where its value is to be found."""
 
 
-def predicate(filter: Filter, number_of: Mapping[Path, int]) -> Predicate:
-    """The filter as a function; `number_of` tells the column of each path."""
+def predicate(filter: Filter, leaf_test: LeafTest) -> Predicate:
+    """The filter as a function. What costs more is tested last."""
     match filter:
         case AllOf(parts):
-            return _every([predicate(part, number_of) for part in parts])
+            return _every([predicate(part, leaf_test) for part in sorted(parts, key=is_costly)])
         case AnyOf(parts):
-            return _some([predicate(part, number_of) for part in parts])
+            return _some([predicate(part, leaf_test) for part in sorted(parts, key=is_costly)])
         case Not(part):
-            inner = predicate(part, number_of)
-            return lambda columns, event: not inner(columns, event)
+            inner = predicate(part, leaf_test)
+            return lambda values, event: not inner(values, event)
         case Always(value):
-            return lambda columns, event: value
-    test, number = test_of(filter), number_of[filter.path]
-    return lambda columns, event: test(columns[number][event])
+            return lambda values, event: value
+    return leaf_test(filter)
+
+
+def in_table(number_of: Mapping[Path, int]) -> LeafTest:
+    """Conditions on the columns of a table."""
+
+    def leaf_test(leaf: Leaf) -> Predicate:
+        number = number_of.get(leaf.path)
+        if number is None:
+            return _read_apart(leaf)
+        test = test_of(leaf)
+        return lambda table, event: test(table.columns[number][event])
+
+    return leaf_test
+
+
+def in_row(number_of: Mapping[Path, int]) -> LeafTest:
+    """Conditions on the values of one row."""
+
+    def leaf_test(leaf: Leaf) -> Predicate:
+        number = number_of.get(leaf.path)
+        if number is None:
+            return _read_apart(leaf)
+        test = test_of(leaf)
+        return lambda row, event: test(row.values[number])
+
+    return leaf_test
+
+
+def _read_apart(leaf: Leaf) -> Predicate:
+    """A condition on what no column holds: the plain reading, for the candidates only."""
+    return lambda values, event: holds(leaf, values.stored.reading(event))
 
 
 def _every(parts: list[Predicate]) -> Predicate:
-    def every(columns: list[Column], event: int) -> bool:
+    def every(values: Any, event: int) -> bool:
         for part in parts:  # noqa: SIM110 - a generator would cost as much as the tests
-            if not part(columns, event):
+            if not part(values, event):
                 return False
         return True
 
@@ -55,9 +88,9 @@ def _every(parts: list[Predicate]) -> Predicate:
 
 
 def _some(parts: list[Predicate]) -> Predicate:
-    def some(columns: list[Column], event: int) -> bool:
+    def some(values: Any, event: int) -> bool:
         for part in parts:  # noqa: SIM110
-            if part(columns, event):
+            if part(values, event):
                 return True
         return False
 
@@ -72,22 +105,46 @@ def leaves(filter: Filter) -> Iterator[Leaf]:
                 yield from leaves(part)
         case Not(part):
             yield from leaves(part)
-        case Compare() | OneOf() | Text() | Exists() | InNetwork() | Inside() | Cesql():
+        case Always():
+            return
+        case _:
             yield filter
 
 
-def compares_numbers(filter: Filter) -> bool:
-    """Whether some condition needs numbers at their exact value."""
-    return any(map(_compares_numbers, leaves(filter)))
+def columns_of(filters: Iterable[Filter]) -> dict[Path, None]:
+    """The paths of all conditions that can be columns, in the order of their first use."""
+    return {leaf.path: None for filter in filters for leaf in leaves(filter) if is_column(leaf.path)}
 
 
-def _compares_numbers(leaf: Leaf) -> bool:
+def is_plain(leaf: Filter) -> bool:
+    """Whether the index may take the condition apart: it looks at one value that can be a column."""
+    return isinstance(leaf, (Compare, OneOf, Text, Exists)) and is_column(leaf.path)
+
+
+def is_costly(filter: Filter) -> bool:
+    """Whether some condition is more than a look at a value."""
+    return any(not is_plain(leaf) for leaf in leaves(filter))
+
+
+def needs_exact_numbers(filter: Filter) -> bool:
+    """Whether some condition needs numbers at their exact value, or as they are spelled."""
+    return any(_needs_exact(leaf) for leaf in leaves(filter))
+
+
+def _needs_exact(leaf: Leaf) -> bool:
     match leaf:
-        case Compare(_, _, value):
-            return value.is_number
-        case OneOf(_, values):
-            return any(value.is_number for value in values)
-    return isinstance(leaf, Inside)
+        case Compare(_, _, value) if value.is_number:
+            return True
+        case OneOf(_, values) if any(value.is_number for value in values):
+            return True
+        case Compare() | OneOf() | Text() | TextOrder() | SlowText() | Exists():
+            return is_made(leaf.path)
+    return True
+
+
+def is_made(path: Path) -> bool:
+    """Whether the path makes something of the value at its place, which it must then see as it is spelled."""
+    return not isinstance(path, (DataPath, AttributePath, AttributeTextPath, HeaderPath))
 
 
 def is_range(filter: Filter) -> bool:

@@ -45,7 +45,7 @@ class Signatures:
     """All signatures of an index. Small tables are dense; larger ones are sorted and searched."""
 
     def __init__(self, entries: list[Entry], layout: Layout, sources: dict[Source, int]) -> None:
-        self.buckets = {source.path: _buckets(layout, source) for source in sources if source.of is Of.BUCKET}
+        self.buckets = {source.number: _buckets(layout, source) for source in sources if source.of is Of.BUCKET}
         self._signatures: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
         self._size = 0
         cells: dict[int, list[int]] = {}
@@ -128,5 +128,5 @@ def _offset(codes: tuple[int, ...], widths: tuple[int, ...]) -> int:
 
 def _buckets(layout: Layout, source: Source) -> Ints:
     """Piece + 1 → bucket, so that no number (piece -1) is bucket 0."""
-    pieces = layout.cuts[source.path].pieces
-    return np.array([0, *(layout.bucket(source.path, piece) for piece in range(pieces))], np.int32)
+    pieces = layout.cuts[source.number].pieces
+    return np.array([0, *(layout.bucket(source.number, piece) for piece in range(pieces))], np.int32)

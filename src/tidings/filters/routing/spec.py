@@ -45,8 +45,22 @@ class SetAside(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Which events of the batch go to which lanes, ordered by lane and position, each pair once."""
+    """Which events of the batch go to which lanes, ordered by lane and position, each pair once.
+
+    `blocked`: lanes whose regular expressions have used up their time, with the reason; their events are set aside from then on.
+    `fell_back`: how many events the plain reading had to decide because the index failed; it should be 0.
+    """
 
     events: Numbers
     lanes: Numbers
     aside: list[SetAside] = field(default_factory=list)
+    blocked: dict[int, str] = field(default_factory=dict)
+    fell_back: int = 0
+
+
+class OneMatch(NamedTuple):
+    """The lanes of one event in order, and what was set aside (as event 0)."""
+
+    lanes: list[int]
+    aside: list[SetAside]
+    fell_back: bool = False

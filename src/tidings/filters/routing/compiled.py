@@ -1,0 +1,132 @@
+"""Some filters, compiled when they are first used and only as far as they are used: for batches, for single events, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from tidings.errors import Malformed
+from tidings.events.stored import event_from
+from tidings.filters.algebra import Filter
+from tidings.filters.meaning import Read, holds, reading
+from tidings.filters.payload import UNREADABLE
+from tidings.filters.routing.budgets import Watch, unwatched
+from tidings.filters.routing.index import Index, Pairs, Problem, reason_of
+from tidings.filters.routing.layout import Layout
+from tidings.filters.routing.single import OneByOne, Single
+from tidings.filters.routing.terms import terms_of
+
+FEW = 16
+"""Filters up to which calling each predicate is faster than compiling a function."""
+
+_WAIT = 16
+
+
+class Outcome(NamedTuple):
+    """Pairs of event and route that match, those that could not be decided, the events whose head cannot be read, and whether
+    the plain reading had to do it."""
+
+    pairs: Pairs
+    problems: list[Problem]
+    bad: list[tuple[int, str]]
+    fell_back: bool = False
+
+
+class Compiled:
+    """Filters by the number of their route. Never raises for what an event holds."""
+
+    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched) -> None:
+        self._filters = filters
+        self._watched = watched
+        self._asked = 0
+
+    def match(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Outcome:
+        """Every filter on every event of a batch."""
+        if not self._filters:
+            return Outcome(Pairs(np.empty(0, np.int32), np.empty(0, np.int32)), [], [])
+        try:
+            table = self._index.reader.read(heads, datas)
+            pairs, problems = self._index.match(table, len(heads))
+            if table.bad:
+                keep = ~np.isin(pairs.events, [event for event, _ in table.bad])
+                pairs = Pairs(pairs.events[keep], pairs.numbers[keep])
+            return Outcome(pairs, problems, table.bad)
+        except Exception:  # whatever it was: one bad filter or event must not keep the others from their events
+            return plainly(self._filters, heads, datas)
+
+    def match_one(self, head: bytes, data: bytes | None) -> tuple[list[int], list[Problem], str | None, bool]:
+        """The routes of one event, what could not be decided, why its head cannot be read, and whether it was read plainly."""
+        if not self._filters:
+            return [], [], None, False
+        way = self._single
+        try:
+            row = way.reader.row(head, data)
+        except UNREADABLE as error:
+            return [], [], str(error), False
+        problems: list[Problem] = []
+        try:
+            return way.match(row, problems), problems, None, False
+        except Exception:  # as above
+            pairs, problems, bad, _ = plainly(self._filters, (head,), (data,))
+            return pairs.numbers.tolist(), problems, bad[0][1] if bad else None, True
+
+    def alone_pays(self, events: int) -> bool:
+        """Whether to match this many events one by one. A large index that is there already is used for a while instead."""
+        if len(self._filters) <= FEW or "_single" in self.__dict__ or "_index" not in self.__dict__:
+            return True
+        self._asked += events
+        return self._asked * _WAIT >= len(self._filters)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything has been compiled."""
+        return bool(self.__dict__.keys() & {"_index", "_single"})
+
+    def prepare(self) -> None:
+        """Compile for batches now."""
+        if self._filters:
+            _ = self._index
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout((n, term) for n, filter in self._filters.items() for term in terms_of(filter))
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self._layout, self._watched)
+
+    @cached_property
+    def _single(self) -> Single | OneByOne:
+        if len(self._filters) <= FEW:
+            return OneByOne(self._filters, self._watched)
+        return Single(self._layout, self._watched)
+
+
+def plainly(filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Outcome:
+    """The plain reading of the algebra for every pair."""
+    reads: list[tuple[int, Read]] = []
+    bad: list[tuple[int, str]] = []
+    for event, (head, data) in enumerate(zip(heads, datas, strict=True)):
+        try:
+            reads.append((event, reading(event_from(head, data))))
+        except Malformed as error:
+            bad.append((event, str(error)))
+    return Outcome(*_tried(filters, reads), bad, True)
+
+
+def _tried(filters: Mapping[int, Filter], reads: Iterable[tuple[int, Read]]) -> tuple[Pairs, list[Problem]]:
+    """The pairs whose filter holds; one that fails is a problem of its pair alone."""
+    found: list[tuple[int, int]] = []
+    problems: list[Problem] = []
+    for (event, read), (route, filter) in product(reads, filters.items()):
+        try:
+            if holds(filter, read):
+                found.append((event, route))
+        except Exception as error:  # the last line of defense: one bad pair must not stop the batch
+            problems.append(Problem(event, route, reason_of(error)))
+    pairs = np.array(found, np.int32).reshape(-1, 2)
+    return Pairs(pairs[:, 0], pairs[:, 1]), problems
