@@ -20,7 +20,7 @@ __all__ = ["way"]
 DATA = b"""{
   "state": "running", "Path": "a/lib/b.png", "count": 5, "limit": 301.80, "huge": 9007199254740993, "flag": true,
   "nothing": null, "empty": "", "ip": "10.0.0.33", "ip6": "2001:db8::1", "star": "a*b\\\\c", "lines": "a\\nb",
-  "tags": ["red", "Blue", 7, null], "deep": [["x", ["y"]], "z"], "none": [], "hollow": {},
+  "tags": ["red", "Blue", 7, null], "deep": [["x", ["y"]], "z"], "none": [], "hollow": {}, "rows": [{"a": 1}],
   "where": {"city": "Rome", "at": {"x": 1}},
   "people": [{"first": "Anna", "last": "Smith"}, [{"first": "Peter", "last": "Jones", "age": 7}], "nobody"]
 }"""
@@ -101,6 +101,8 @@ FAILS: list[Any] = [
     {"detail": {"state": [{"anything-but": {"prefix": "run"}}]}},
     {"detail": {"where": [{"anything-but": "x"}]}},
     {"detail": {"where": [{"exists": True}]}},
+    {"detail": {"rows": [{"exists": True}]}},
+    {"detail": {"rows": [{"anything-but": "x"}]}},
     {"detail": {"none": [{"exists": True}]}},
     {"detail": {"state": {"x": ["a"]}}},
     {"detail": {"absent": {"x": ["a"]}}},
