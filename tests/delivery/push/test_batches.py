@@ -1,0 +1,152 @@
+"""Batches: what goes out together, when, in which form, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.receivers import Answer, Arrival
+from tidings.clock import Instant
+from tidings.delivery.push.batching import Batch, element_of
+from tidings.delivery.push.lane import Item
+from tidings.delivery.push.policy import BatchPolicy
+from tidings.delivery.push.pushing import Parcel
+from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
+from tidings.log.position import Offset, embedded
+from tidings.registry.wishes import BatchForm
+
+
+def a_parcel(body: bytes, offset: int = 1, **headers: str) -> Parcel:
+    return Parcel(Offset(offset), {"content-type": "application/json", **headers}, body, published=Instant(1_234_567))
+
+
+def test_the_forms_of_an_element() -> None:
+    parcel = a_parcel(b'{"n": 1}', **{"ce-id": "a%20b"})
+    assert element_of(BatchForm.PLAIN, parcel) == b'{"n": 1}'
+    assert json.loads(element_of(BatchForm.WRAPPED, parcel)) == {
+        "_w": True,
+        "metadata": {"timestamp": 1234, "id": "a b", "externalMetadata": {}},
+        "message": {"n": 1},
+    }
+    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(b"hi", **{"content-type": "text/plain"}))) == "hi"
+    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(b"\xff", **{"content-type": "image/png"}))) == "/w=="
+
+
+def test_each_event_needs_its_length_and_two_bytes() -> None:
+    batch = Batch(BatchPolicy(size=3, time=1.0, bytes=24))
+    for n in (1, 2):
+        assert batch.fits(a_parcel(b"x" * 10))
+        batch.add(Item(Offset(n)), a_parcel(b"x" * 10))
+    assert not batch.fits(a_parcel(b""))
+    assert not batch.full
+
+
+def numbers(arrival: Arrival) -> list[int]:
+    return [element["n"] if "n" in element else element["message"]["n"] for element in json.loads(arrival.body)]
+
+
+WISHES: dict[str, Any] = {"preset": "hermes-batch", "batch_time": 0.2, "retry_first": 0.05, "retry_max": 0.05}
+
+
+def test_a_batch_goes_out_when_it_is_full_or_its_time_has_come(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, batch_size=10, **WISHES) as (lane, receiver):
+            await world.publish(25, lane)
+            published = world.clock.monotonic()
+            await final(world, lane, 25)
+        assert [len(numbers(arrival)) for arrival in receiver.arrivals] == [10, 10, 5]
+        assert [n for arrival in receiver.arrivals for n in numbers(arrival)] == list(range(1, 26))
+        assert receiver.arrivals[-1].at - published >= 0.15
+        assert {arrival.headers["content-type"] for arrival in receiver.arrivals} == {"application/json"}
+        assert json.loads(receiver.arrivals[0].body)[0]["metadata"]["id"] == "1"
+        assert world.reader.lane(lane).delivered == 25
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_does_not_fit_starts_the_next_batch_and_what_never_fits_is_a_dead_letter(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        # {"n": 1} is 8 bytes, {"n": 10} is 9; with two each, 30 bytes hold three of the first and two of the others.
+        async with a_pushed_lane(world, batch_bytes=30, batch_form=BatchForm.PLAIN, **WISHES) as (lane, receiver):
+            await world.publish(11, lane)
+            await final(world, lane, 11)
+            world.change("billing", receiver.url, batch_bytes=9, **WISHES)
+            await world.publish(1, lane, first=12)
+            await final(world, lane, 12)
+        assert [numbers(arrival) for arrival in receiver.arrivals] == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11]]
+        (letter,) = world.reader.dead_letters(lane, 0, 10)
+        assert (letter.position.offset, letter.reason) == (12, "too large")
+
+    in_world(tmp_path, scenario)
+
+
+def test_the_same_batch_is_sent_again_under_the_same_name(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(503), Answer(500), Answer()], batch_size=3, **WISHES) as (lane, receiver):
+            await world.publish(6, lane)
+            await final(world, lane, 6)
+        assert [numbers(arrival) for arrival in receiver.arrivals] == [[1, 2, 3]] * 3 + [[4, 5, 6]]
+        assert len({arrival.headers["tidings-batch-id"] for arrival in receiver.arrivals[:3]}) == 1
+        assert [arrival.headers["tidings-attempt"] for arrival in receiver.arrivals] == ["1", "2", "3", "1"]
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_batch_that_is_refused_is_dead_letters_and_can_be_sent_again(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(400), Answer()], batch_size=3, **WISHES) as (lane, receiver):
+            await world.publish(3, lane)
+            await final(world, lane, 3)
+            assert len(world.reader.dead_letters(lane, 0, 10)) == 3
+            assert await world.command(lane, Redeliver(dead_letters=True)) == ""
+            await until(lambda: world.reader.lane(lane).delivered == 3)
+        assert [numbers(arrival) for arrival in receiver.arrivals] == [[1, 2, 3], [1, 2, 3]]
+
+    in_world(tmp_path, scenario)
+
+
+def test_suspending_stops_a_retry_and_the_same_events_come_after_activation(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(503)], batch_size=3, **WISHES) as (lane, receiver):
+            await world.publish(3, lane)
+            await asyncio.to_thread(receiver.wait_for, 2)
+            await world.command(lane, Suspend())
+            tried = len(receiver.arrivals)
+            await asyncio.sleep(0.3)
+            assert len(receiver.arrivals) <= tried + 1
+            receiver.script = [Answer()]
+            await world.command(lane, Activate())
+            await final(world, lane, 3)
+        assert numbers(receiver.arrivals[-1]) == [1, 2, 3]
+        assert world.reader.lane(lane).dead_letters == 0
+
+    in_world(tmp_path, scenario)
+
+
+def test_events_go_out_as_a_batch_of_cloudevents(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, batch_size=4, batch_time=5.0) as (lane, receiver):
+            await world.publish(4, lane)
+            await final(world, lane, 4)
+        (arrival,) = receiver.arrivals
+        assert arrival.headers["content-type"] == "application/cloudevents-batch+json; charset=utf-8"
+        assert [event["id"] for event in json.loads(arrival.body)] == ["1", "2", "3", "4"]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("to", [0, 2])
+def test_a_rewind_while_a_batch_forms_loses_nothing(tmp_path: Path, to: int) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, batch_size=100, **(WISHES | {"batch_time": 0.6})) as (lane, receiver):
+            await world.publish(5, lane)
+            await world.command(lane, Rewind(to=embedded(to)))
+            await final(world, lane, 5)
+        assert sorted({n for arrival in receiver.arrivals for n in numbers(arrival)}) == [1, 2, 3, 4, 5]
+
+    in_world(tmp_path, scenario)
