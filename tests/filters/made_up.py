@@ -70,7 +70,7 @@ def leaves(draw: st.DrawFn, looking_at: st.SearchStrategy[Path] = common_paths) 
         case 3:
             return _maybe_negated(draw, OneOf(path, tuple(draw(st.lists(literals, min_size=1, max_size=5)))))
         case 4 | 5:
-            op = draw(st.sampled_from(list(TextOp)))
+            op = draw(st.sampled_from([op for op in TextOp if op is not TextOp.WHOLE]))
             known = {TextOp.LIKE: st.sampled_from(PATTERNS), TextOp.REGEX: st.sampled_from(EXPRESSIONS)}
             return _maybe_negated(draw, Text(path, op, draw(known.get(op, texts))))
     return Exists(path)
@@ -80,15 +80,25 @@ def _maybe_negated(draw: st.DrawFn, leaf: OneOf | Text) -> Filter:
     return there_but_not(leaf) if draw(st.booleans()) else leaf
 
 
-filters: st.SearchStrategy[Filter] = st.recursive(
-    leaves() | st.booleans().map(Always),
-    lambda inner: (
-        inner.map(Not)
-        | st.lists(inner, min_size=1, max_size=4).map(lambda parts: all_of(*parts))
-        | st.lists(inner, min_size=1, max_size=4).map(lambda parts: any_of(*parts))
-    ),
-    max_leaves=12,
-)
+def trees(conditions: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+    return st.recursive(
+        conditions,
+        lambda inner: (
+            inner.map(Not)
+            | st.lists(inner, min_size=1, max_size=4).map(lambda parts: all_of(*parts))
+            | st.lists(inner, min_size=1, max_size=4).map(lambda parts: any_of(*parts))
+        ),
+        max_leaves=12,
+    )
+
+
+filters = trees(leaves() | st.booleans().map(Always))
+"""What the `where` language can say."""
+
+
+def all_filters_with(others: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+    """The same and others, as they are and joined."""
+    return filters | others | trees(leaves() | others)
 
 
 def number_text(text: str) -> Any:
@@ -169,7 +179,8 @@ def events(draw: st.DrawFn) -> Event:
     for name, values in optional.items():
         if draw(st.booleans()):
             attributes[name] = draw(values)
-    return Event(attributes, draw(datas), draw(st.sampled_from([False, False, False, True])))
+    transport = draw(st.sampled_from([{}, {}, {"trace-id": "a"}, {"Trace-Id": "EU", "other": "1"}]))
+    return Event(attributes, draw(datas), draw(st.sampled_from([False, False, False, True])), transport)
 
 
 __all__ = ["Literal", "events", "filters", "leaves", "scalars", "written"]

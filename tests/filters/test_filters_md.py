@@ -61,5 +61,6 @@ def test_the_page_shows_the_explanation(example: str) -> None:
 def test_every_kind_of_example_is_on_the_page() -> None:
     kinds = {name for name, _ in BLOCKS}
     assert {"json event", "explain", "cloudevents holds"} <= kinds
+    assert {f"{dialect} holds" for dialect in DIALECTS} <= kinds
     assert {f"{dialect} {verdict}" for dialect in ("where", "cesql", "eventbridge") for verdict in VERDICTS} <= kinds
     assert kinds <= {"json event", "explain", *(f"{dialect} {verdict}" for dialect in DIALECTS for verdict in VERDICTS)}

@@ -12,6 +12,9 @@ A condition looks at the value found at its path. The rules are these, for every
 * `< <= > >=` hold between two numbers, or between two texts (in the order of their Unicode code points), else never.
 * `OneOf` holds when the value equals one of the values given.
 * Text operators hold for texts only. The empty text begins, ends and is contained in every text.
+* `TextOrder` is the order of texts by UTF-16 code units, which is Java's; it differs from `Compare` beyond U+FFFF only.
+* `Each` looks at several values: `every` needs at least one, `no` holds for none at all, and where the path leads nowhere
+  none of them holds.
 * Arrays and objects, empty ones too, exist but equal nothing that can be written here; they are not searched, but by
   `Inside`, which opens arrays.
 * `AllOf`, `AnyOf` and `Not` are plain two-valued logic: there is no "unknown".
@@ -27,7 +30,7 @@ from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
 from tidings.filters import cesql, texts
-from tidings.filters.paths import AttributesPath, DataPath, Path
+from tidings.filters.paths import ITEM, AttributesPath, DataPath, Path, ValuesPath
 
 Scalar: TypeAlias = bool | int | Decimal | str | None
 
@@ -116,11 +119,13 @@ class TextOp(StrEnum):
     CONTAINS = "contains"
     LIKE = "like"
     REGEX = "matches"
+    WHOLE = "fully matches"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The value at the path is a text that fits the pattern. `LIKE` fits the whole text, `REGEX` is searched for in it."""
+    """The value at the path is a text that fits the pattern. `LIKE` fits the whole text, `REGEX` is searched for in it,
+    `WHOLE` is a regular expression that fits the whole text."""
 
     path: Path
     op: TextOp
@@ -128,10 +133,35 @@ class Text:
 
     def __post_init__(self) -> None:
         texts.check(self.pattern)
-        if self.op is TextOp.REGEX:
+        if self.op in (TextOp.REGEX, TextOp.WHOLE):
             texts.compiled(self.pattern)
         if self.op is TextOp.LIKE:
             texts.like_parts(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowText:
+    """Like `Text` with `REGEX` or `WHOLE`, for an expression that RE2 cannot say: it is tried by backtracking, for `limit`
+    seconds at the most, after which it does not hold. Build it with `expressions.RegexRules`."""
+
+    path: Path
+    op: TextOp
+    pattern: str
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextOrder:
+    """The value at the path is a text that stands in this order to the given one, code unit by code unit in UTF-16."""
+
+    path: Path
+    op: Order
+    text: str
+
+    def __post_init__(self) -> None:
+        texts.check(self.text)
+        if self.op in (Order.EQ, Order.NE):
+            raise FilterSyntaxError("this is no order", found=self.op, expected="<, <=, > or >=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +169,27 @@ class Exists:
     """There is a value at the path; null is one."""
 
     path: Path
+
+
+class Over(StrEnum):
+    """How many of several values must satisfy a condition."""
+
+    EVERY = "every"
+    SOME = "some"
+    NONE = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Every one, some or none of the values at the path satisfies the condition, which looks at `ITEM`."""
+
+    path: ValuesPath
+    over: Over
+    condition: Compare | OneOf | Text
+
+    def __post_init__(self) -> None:
+        if self.condition.path != ITEM:
+            raise FilterSyntaxError("this condition looks elsewhere", found=self.condition.path, expected="one of the values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +261,7 @@ class Always:
     value: bool
 
 
-Leaf: TypeAlias = Compare | OneOf | Text | Exists | InNetwork | Inside | Cesql
+Leaf: TypeAlias = Compare | OneOf | Text | SlowText | TextOrder | Exists | Each | InNetwork | Inside | Cesql
 Filter: TypeAlias = Leaf | AllOf | AnyOf | Not | Always
 
 

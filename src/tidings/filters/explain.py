@@ -14,23 +14,31 @@ import msgspec
 
 from tidings.errors import shortened
 from tidings.events.model import Event
-from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Not
+from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Leaf, Not
 from tidings.filters.cesql import told
 from tidings.filters.dialects.printer import printed
-from tidings.filters.meaning import Read, reading, test_of
+from tidings.filters.meaning import reading, test_of
+from tidings.filters.paths import OnlyScalarPath, ScalarsPath
 from tidings.filters.payload import MISSING
+from tidings.filters.reading import Reading
 
 _SHOWN = 200
+_VALUES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What came of one filter, or part of one. `found` is the value a condition saw, MISSING where there was none."""
+    """What came of one filter, or part of one.
+
+    `found` is the value a condition saw: MISSING where there was none, a tuple where there were several, or none where one was
+    wanted. `cause` says why the condition could not be decided, and so does not hold.
+    """
 
     filter: Filter
     holds: bool
     found: object = MISSING
     parts: tuple[Explanation, ...] = ()
+    cause: str = ""
 
     @property
     def matched(self) -> bool:
@@ -70,8 +78,8 @@ class Explanation:
         if isinstance(self.filter, Cesql):
             return leaf | told.as_json(self.filter.text, self.found)
         if not isinstance(self.filter, Always):
-            leaf |= {"missing": True} if self.found is MISSING else {"found": _as_json(self.found)}
-        return leaf
+            leaf |= _found_as_json(self.found)
+        return leaf | ({"cause": self.cause} if self.cause else {})
 
     def __str__(self) -> str:
         """A line for the verdict and one for each cause."""
@@ -84,7 +92,7 @@ class Explanation:
             return f"{printed(self.filter)} {verdict} for any event"
         if isinstance(self.filter, Cesql):
             return f"{printed(self.filter)} {verdict}: {told.line(self.filter.text, self.found)}"
-        return f"{printed(self.filter)} {verdict}: found {_as_text(self.found)}"
+        return f"{printed(self.filter)} {verdict}: {self.cause or f'found {_as_text(self.found)}'}"
 
 
 def explain(filter: Filter, event: Event) -> Explanation:
@@ -92,7 +100,7 @@ def explain(filter: Filter, event: Event) -> Explanation:
     return explained(filter, reading(event))
 
 
-def explained(filter: Filter, read: Read) -> Explanation:
+def explained(filter: Filter, read: Reading) -> Explanation:
     """The same for the values that `read` gives."""
     match filter:
         case AllOf(parts):
@@ -106,8 +114,23 @@ def explained(filter: Filter, read: Read) -> Explanation:
             return Explanation(filter, not inner.holds, parts=(inner,))
         case Always(value):
             return Explanation(filter, value)
-    value_found = read(filter.path)
-    return Explanation(filter, test_of(filter)(value_found), value_found)
+    return _condition(filter, read)
+
+
+def _condition(leaf: Leaf, read: Reading) -> Explanation:
+    found = read(leaf.path)
+    holds = test_of(leaf)(found)
+    if found is MISSING and isinstance(leaf.path, OnlyScalarPath):
+        found = read(ScalarsPath(leaf.path.query))
+    return Explanation(leaf, holds, found, cause=read.troubles.get(leaf.path, ""))
+
+
+def _found_as_json(found: object) -> dict[str, Any]:
+    if found is MISSING:
+        return {"missing": True}
+    if isinstance(found, tuple):
+        return {"values": [_as_json(value) for value in found[:_VALUES]]}
+    return {"found": _as_json(found)}
 
 
 def _as_json(value: object) -> object:
@@ -132,11 +155,20 @@ def _as_text(value: object) -> str:
             return _cut(str(value))
         case int() if not isinstance(value, bool):
             return _cut(str(Decimal(value)))
+        case tuple():
+            return _several(value)
         case list():
             return f"an array of {len(value)}"
         case dict():
             return f"an object of {len(value)}"
     return "nothing" if value is MISSING else msgspec.json.encode(value).decode()
+
+
+def _several(values: tuple[object, ...]) -> str:
+    if not values:
+        return "no values"
+    shown = ", ".join(_as_text(value) for value in values[:_VALUES])
+    return _cut(f"{len(values)} value{'s' * (len(values) > 1)}: {shown}")
 
 
 def _cut(text: str) -> str:

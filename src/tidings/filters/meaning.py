@@ -8,7 +8,7 @@ from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
 
-from tidings.events.model import Event, text_of
+from tidings.events.model import Event
 from tidings.filters import cesql, texts
 from tidings.filters.algebra import (
     AllOf,
@@ -16,6 +16,7 @@ from tidings.filters.algebra import (
     AnyOf,
     Cesql,
     Compare,
+    Each,
     Exists,
     Filter,
     InNetwork,
@@ -26,14 +27,17 @@ from tidings.filters.algebra import (
     Not,
     OneOf,
     Order,
+    Over,
+    SlowText,
     Text,
     TextOp,
+    TextOrder,
 )
-from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, ItemPath, Path
-from tidings.filters.payload import MISSING, Payload, dig, is_json
+from tidings.filters.paths import DataPath
+from tidings.filters.payload import MISSING, dig
+from tidings.filters.reading import Read, reading
 
-Read: TypeAlias = Callable[[Path], object]
-"""Gives the value at a path of one event, or MISSING."""
+__all__ = ["Read", "Test", "holds", "matches", "reading", "test_of", "text_test"]
 
 Test: TypeAlias = Callable[[object], bool]
 """Whether the value found satisfies a condition."""
@@ -45,29 +49,6 @@ _ORDERS: Mapping[Order, Callable[[Any, Any], bool]] = {Order.LT: lt, Order.LE: l
 def matches(filter: Filter, event: Event) -> bool:
     """Whether the filter holds for the event."""
     return holds(filter, reading(event))
-
-
-def reading(event: Event) -> Read:
-    """Reads values of this event; its payload is decoded at most once."""
-    json = is_json(event.attributes.get("datacontenttype"), event.base64)
-    payload = Payload(event.data if json else None)
-
-    def read(path: Path) -> object:
-        match path:
-            case DataPath(steps):
-                return payload.at(steps)
-            case AttributePath(name):
-                return event.attributes.get(name, MISSING)
-            case AttributeTextPath(name):
-                value = event.attributes.get(name)
-                return MISSING if value is None else text_of(value)
-            case AttributesPath(names):
-                return tuple(map(event.attributes.get, names))
-            case ItemPath():
-                return MISSING
-        assert_never(path)
-
-    return read
 
 
 def holds(filter: Filter, read: Read) -> bool:
@@ -99,8 +80,15 @@ def test_of(leaf: Leaf) -> Test:
         case Text(_, op, pattern):
             fits = text_test(op, pattern)
             return lambda found: type(found) is str and fits(found)
+        case SlowText(_, op, pattern, limit):
+            fits = texts.backtracking(pattern, op is TextOp.WHOLE, limit)
+            return lambda found: type(found) is str and fits(found)
+        case TextOrder(_, op, text):
+            return _text_ordered(op, text)
         case Exists():
             return lambda found: found is not MISSING
+        case Each(_, over, condition):
+            return _each(over, test_of(condition))
         case InNetwork(_, network):
             return _in_network(network)
         case Inside(_, kind, part):
@@ -127,6 +115,27 @@ def _ordered(op: Order, value: Literal) -> Test:
     return lambda found: type(found) in NUMBERS and stands(found, wanted)
 
 
+def _text_ordered(op: Order, text: str) -> Test:
+    wanted, stands = _utf16(text), _ORDERS[op]
+    return lambda found: type(found) is str and stands(_utf16(found), wanted)
+
+
+def _utf16(text: str) -> bytes:
+    """Bytes that are ordered as the UTF-16 code units of the text are."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _each(over: Over, test: Test) -> Test:
+    match over:
+        case Over.EVERY:
+            return lambda found: type(found) is tuple and len(found) > 0 and all(map(test, found))
+        case Over.SOME:
+            return lambda found: type(found) is tuple and any(map(test, found))
+        case Over.NONE:
+            return lambda found: type(found) is tuple and not any(map(test, found))
+    assert_never(over)
+
+
 def _in_network(network: str) -> Test:
     known = ipaddress.ip_network(network, strict=False)
 
@@ -147,12 +156,12 @@ def _inside(kind: Kind, test: Test) -> Test:
     def inside(found: object) -> bool:
         if type(found) is not list:
             return found is not MISSING and isinstance(found, dict) is objects and test(found)
-        return any(isinstance(item, dict) is objects and test(item) for item in _opened(found))
+        return any(isinstance(item, dict) is objects and test(item) for item in opened(found))
 
     return inside
 
 
-def _opened(array: list[object]) -> Iterator[object]:
+def opened(array: list[object]) -> Iterator[object]:
     """What the array holds, and what arrays in it hold."""
     waiting = array[::-1]
     while waiting:
@@ -209,4 +218,6 @@ def text_test(op: TextOp, pattern: str) -> Callable[[str], bool]:
             return texts.like_test(pattern)
         case TextOp.REGEX:
             return texts.searching(pattern)
+        case TextOp.WHOLE:
+            return texts.fitting(pattern)
     assert_never(op)

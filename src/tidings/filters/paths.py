@@ -1,14 +1,22 @@
-"""Where a condition looks: an attribute of the event, its text, or a place in the JSON payload."""
+"""Where a condition looks, and what it makes of what is there: one value, the text of it, or several values.
+
+Dialects that mean different things by the same words use different paths: `DataPath` gives what is at a place as it is,
+`OnlyScalarPath` the one text, number or boolean at a place or inside its array, `QueryTextPath` a value as Java writes it.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
+from tidings.filters import jsonpath
+from tidings.filters.jsonpath import JsonPath
 
 _NAME = re.compile(r"[a-z0-9]{1,128}")
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-zA-Z]{1,256}")
 _MAX_STEPS = 64
 _MAX_INDEX = 10**9
 
@@ -55,13 +63,117 @@ class DataPath:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderPath:
+    """A transport header. The letter case of its name does not matter, so it is kept in lower case."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _TOKEN.fullmatch(self.name) or self.name != self.name.lower():
+            raise FilterSyntaxError("this cannot be the name of a header", found=self.name, expected="letters, digits and -")
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTextPath:
+    """The text of the scalar that names lead to: 12 is "12", 12.0 is "12.0", null is "null" (HOR-92, HOR-93).
+
+    A name of digits is an element where it meets an array. Arrays and objects are there but have no text.
+    """
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.names) <= _MAX_STEPS:
+            raise FilterSyntaxError("a path has 1 to 64 names", found=len(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarsPath:
+    """The texts, numbers and booleans that a JSONPath finds, as several values (HOR-76).
+
+    Of an array these are its elements, and an array inside is opened once more; null and objects are no values. A path that
+    leads nowhere is missing, while a search that finds nothing gives no values (HOR-77).
+    """
+
+    query: str
+
+    def __post_init__(self) -> None:
+        compiled(self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyScalarPath:
+    """The one value of the `ScalarsPath`; missing when there is none or more than one (HOR-78)."""
+
+    query: str
+
+    def __post_init__(self) -> None:
+        compiled(self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTextPath:
+    """The text of the one value at a definite JSONPath, as Java writes it: 1e10 is "1.0E10", an object "{a=1, b=x}" (HER-120)."""
+
+    query: str
+
+    def __post_init__(self) -> None:
+        if not compiled(self.query).definite:
+            raise FilterSyntaxError("this JSONPath may find several values", found=self.query, expected="a definite path")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTextsPath:
+    """The texts of all values that a JSONPath finds, as `QueryTextPath` writes them; null has no text."""
+
+    query: str
+
+    def __post_init__(self) -> None:
+        compiled(self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AvroTextsPath:
+    """The texts of the values at a place of a decoded Avro payload: names of fields or keys, indexes, None for every element.
+
+    A last name that is missing, null and an index out of range give the text "null" (HER-123).
+    """
+
+    steps: tuple[str | int | None, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.steps) <= _MAX_STEPS:
+            raise FilterSyntaxError("a path has 1 to 64 steps", found=len(self.steps))
+
+
+@dataclass(frozen=True, slots=True)
 class ItemPath:
     """The value that a quantifier is looking at."""
 
 
 ITEM = ItemPath()
 
-Path: TypeAlias = AttributePath | AttributeTextPath | AttributesPath | DataPath | ItemPath
+ValuesPath: TypeAlias = ScalarsPath | QueryTextsPath | AvroTextsPath
+"""Paths that give several values, as a tuple."""
+
+Path: TypeAlias = (
+    AttributePath
+    | AttributeTextPath
+    | AttributesPath
+    | DataPath
+    | HeaderPath
+    | MemberTextPath
+    | OnlyScalarPath
+    | QueryTextPath
+    | ValuesPath
+    | ItemPath
+)
+
+
+@lru_cache(maxsize=4096)
+def compiled(query: str) -> JsonPath:
+    """The JSONPath in json-path's dialect, ready to be followed. Raises FilterSyntaxError."""
+    return jsonpath.compile(query, "jayway")
 
 
 def _check_name(name: str) -> None:

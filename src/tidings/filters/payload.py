@@ -6,6 +6,7 @@ this one sees. A payload nested deeper than 500 levels counts as no JSON.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
@@ -26,6 +27,8 @@ UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError, ArithmeticError)
 _MAX_DEPTH = 500
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _NUMBER = re.compile(rb"\s*(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*")
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+_INT_DIGITS = 4000
 _BRACKETS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
@@ -58,6 +61,25 @@ def is_shallow(data: bytes) -> bool:
 _whole = msgspec.json.Decoder(float_hook=exact).decode
 
 
+def decoded(data: bytes) -> object:
+    """The whole value, exactly. Raises one of `UNREADABLE` for what is no JSON."""
+    try:
+        return _whole(data)
+    except UNREADABLE:
+        if _HALF_CHARACTER.search(data):
+            raise
+        # Mostly a number beyond what msgspec holds; anything else fails here too.
+        return json.loads(data.decode(), parse_int=_integer, parse_float=exact, parse_constant=_no_constant)
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _INT_DIGITS else Decimal(text)
+
+
+def _no_constant(text: str) -> object:
+    raise ValueError(f"{text} is no JSON")
+
+
 class Payload:
     """One payload, decoded once and only when a path is asked for. None is a payload that is not meant as JSON."""
 
@@ -73,12 +95,16 @@ class Payload:
             self._read = self._reader()
         return self._read(steps)
 
+    def document(self) -> object:
+        """The whole payload, or MISSING when it cannot be read as a whole."""
+        return self.at(())
+
     def _reader(self) -> Callable[[tuple[str | int, ...]], object]:
         data = self._data
         if data is None:
             return lambda steps: MISSING
         try:
-            value = _whole(data)
+            value = decoded(data)
         except UNREADABLE:
             return lambda steps: _apart(data, steps)
         return lambda steps: dig(value, steps)

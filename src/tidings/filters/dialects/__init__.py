@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidings.filters.algebra import Filter
-from tidings.filters.dialects import cesql, cloudevents, eventbridge, where
+from tidings.filters.dialects import cesql, cloudevents, eventbridge, hermes, horizon, horizon_simple, vng, where
 
 DIALECTS: Mapping[str, Callable[[object], Filter]] = {
     "where": where.parse,
     "cloudevents": cloudevents.parse,
     "cesql": cesql.parse,
     "eventbridge": eventbridge.parse,
+    "horizon": horizon.parse,
+    "horizon-simple": horizon_simple.parse,
+    "hermes": hermes.parse,
+    "vng": vng.parse,
 }

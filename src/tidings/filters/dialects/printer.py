@@ -1,4 +1,7 @@
-"""Writes a filter in the `where` language: `where.parse(printed(f)) == f` for every filter."""
+"""Writes a filter in the `where` language: `where.parse(printed(f)) == f` for every filter that this language can say.
+
+What only other dialects can say (several values, JSONPath, headers) is written in the same style, for people.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from tidings.filters.algebra import (
     AnyOf,
     Cesql,
     Compare,
+    Each,
     Exists,
     Filter,
     InNetwork,
@@ -18,10 +22,26 @@ from tidings.filters.algebra import (
     Literal,
     Not,
     OneOf,
+    SlowText,
     Text,
+    TextOrder,
 )
 from tidings.filters.dialects.words import BARE, RESERVED
-from tidings.filters.paths import AttributePath, AttributesPath, AttributeTextPath, DataPath, ItemPath, Path
+from tidings.filters.paths import (
+    AttributePath,
+    AttributesPath,
+    AttributeTextPath,
+    AvroTextsPath,
+    DataPath,
+    HeaderPath,
+    ItemPath,
+    MemberTextPath,
+    OnlyScalarPath,
+    Path,
+    QueryTextPath,
+    QueryTextsPath,
+    ScalarsPath,
+)
 
 _OR, _AND, _NOT, _LEAF = range(4)
 
@@ -41,8 +61,6 @@ def printed(filter: Filter) -> str:
             return f"not {_within(part, _NOT)}"
         case Always(value):
             return "true" if value else "false"
-        case Cesql(_, text):
-            return f"sql({_quoted(text)})"
     return _condition(filter, "")
 
 
@@ -64,17 +82,21 @@ def _binding(filter: Filter) -> int:
     return _LEAF
 
 
-def _condition(leaf: Leaf, negation: str) -> str:
-    path = printed_path(leaf.path)
+def _condition(leaf: Leaf, negation: str, looking_at: str = "") -> str:
+    path = looking_at or printed_path(leaf.path)
     match leaf:
         case Compare(_, op, value):
             return f"{path} {op} {printed_literal(value)}"
         case OneOf(_, values):
             return f"{path} {negation}in ({', '.join(map(printed_literal, values))})"
-        case Text(_, op, pattern):
+        case Text(_, op, pattern) | SlowText(_, op, pattern):
             return f"{path} {negation}{op} {_quoted(pattern)}"
+        case TextOrder(_, op, text):
+            return f"{path} {op} {_quoted(text)}"
         case Exists():
             return f"{path} exists"
+        case Each(_, over, condition):
+            return _condition(condition, "", f"{over} value of {path}")
         case InNetwork(_, network):
             return f"{path} in network {network}"
         case Inside(_, kind, part):
@@ -93,11 +115,31 @@ def printed_path(path: Path) -> str:
             return f"text(@{name})"
         case AttributesPath(names):
             return ", ".join(f"@{name}" for name in names)
+        case DataPath(steps):
+            return _steps(steps)
+        case HeaderPath(name):
+            return f"header({name})"
+        case MemberTextPath(names):
+            return f"text({_steps(names)})"
+        case ScalarsPath(query) | OnlyScalarPath(query):
+            return query
+        case QueryTextPath(query) | QueryTextsPath(query):
+            return f"text({query})"
+        case AvroTextsPath(steps):
+            return f"avro({_steps(steps)})"
         case ItemPath():
             return "value"
-        case DataPath(steps):
-            return "".join(f"[{step}]" if isinstance(step, int) else f".{_member(step)}" for step in steps).removeprefix(".")
     assert_never(path)
+
+
+def _steps(steps: tuple[str | int | None, ...]) -> str:
+    return "".join(map(_step, steps)).removeprefix(".")
+
+
+def _step(step: str | int | None) -> str:
+    if isinstance(step, str):
+        return f".{_member(step)}"
+    return "[*]" if step is None else f"[{step}]"
 
 
 def _member(name: str) -> str:
