@@ -6,6 +6,7 @@ It runs in a thread of its own, so that plain and asynchronous tests use it alik
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -49,12 +50,13 @@ Script: TypeAlias = Sequence[Answer] | Callable[[Arrival], Answer]
 class Receiver:
     """Listens from `with` to its end. A list of answers is used up in order, its last one again and again."""
 
-    def __init__(self, script: Script = (Answer(),), host: str = "127.0.0.1") -> None:
+    def __init__(self, script: Script = (Answer(),), host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self.script = script
         self.arrivals: list[Arrival] = []
         self.sent_bytes = 0
         self.connections = 0
         self._host = host
+        self._tls = tls
         self._changed = threading.Condition()
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="receiver", daemon=True)
@@ -87,7 +89,7 @@ class Receiver:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._open: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._connected, self._host, 0)
+        server = await asyncio.start_server(self._connected, self._host, 0, ssl=self._tls)
         self.port = int(server.sockets[0].getsockname()[1])
         self._started.set()
         await self._stop.wait()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 from pyreqwest.http import Url
 
 from tests.delivery.worlds import quick_settings
-from tidings.delivery.push.guard import AddressRules, Blocked, Guard, Unresolved, rules_of
+from tidings.delivery.push.guard import BLOCKED, AddressRules, Blocked, Guard, Unresolved, rules_of, told
 from tidings.delivery.push.ways import origin_of
 from tidings.errors import Misconfigured
 
@@ -132,7 +133,101 @@ def test_the_operator_may_allow_networks_and_names(tmp_path: Path) -> None:
     assert not rules.allow("other.internal", "192.168.1.1")
 
 
-@pytest.mark.parametrize("push", [{"allow": ["10.0.0.0/99"]}, {"allow": [" "]}, {"allow_loopback": "maybe"}])
+@pytest.mark.parametrize(
+    ("pattern", "host", "allowed"),
+    [
+        ("hooks.internal", "hooks.internal", True), ("hooks.internal", "HOOKS.internal.", True),
+        ("hooks.internal", "x.hooks.internal", False),
+        ("*.hooks.internal", "a.hooks.internal", True), ("*.hooks.internal", "a.b.hooks.internal", True),
+        ("*.hooks.internal", "hooks.internal", False), ("*.hooks.internal", "a.hooks.internal.evil.example", False),
+        ("hook-*.internal", "hook-7.internal", True), ("hook-*.internal", "other.internal", False),
+    ],
+)  # fmt: skip
+def test_hosts_are_allowed_by_patterns(tmp_path: Path, pattern: str, host: str, allowed: bool) -> None:
+    settings = quick_settings(tmp_path, allow=[pattern], allow_loopback="no")
+    rules = rules_of(settings.push, settings.server)
+    assert rules.allow(host, "10.0.0.1") is rules.names(host) is allowed
+
+
+def test_what_the_operator_names_is_known_before_any_lookup(tmp_path: Path) -> None:
+    settings = quick_settings(tmp_path, allow=["10.1.0.0/16"], allow_loopback="no")
+    rules = rules_of(settings.push, settings.server)
+    assert rules.names("10.1.2.3") and rules.names("[::ffff:10.1.2.3]")
+    assert not rules.names("10.2.0.1") and not rules.names("hooks.example")
+    assert rules.blocks("127.0.0.1") and rules.blocks("[::1]")
+    assert not rules.blocks("10.1.2.3") and not rules.blocks("hooks.example") and not rules.blocks("1.1.1.1")
+
+
+@pytest.mark.parametrize(
+    ("push", "sentence"),
+    [
+        ({"allow_loopback": "no"}, "callbacks may reach public addresses only"),
+        ({"allow_loopback": "yes"}, "callbacks may reach public addresses and this machine itself (push.allow_loopback)"),
+        (
+            {"allow": ["10.1.0.0/16", "*.internal"]},
+            "callbacks may reach public addresses and 10.1.0.0/16, *.internal, this machine itself because the hub listens on "
+            "loopback only (push.allow_loopback)",
+        ),
+    ],
+)
+def test_what_is_allowed_is_told(tmp_path: Path, push: dict[str, object], sentence: str) -> None:
+    settings = quick_settings(tmp_path, **push)
+    assert told(rules_of(settings.push, settings.server), settings.push) == sentence
+
+
+EDGES = [
+    ("0.0.0.0/8", None, "1.0.0.0"), ("10.0.0.0/8", "9.255.255.255", "11.0.0.0"), ("100.64.0.0/10", "100.63.255.255", "100.128.0.0"),
+    ("127.0.0.0/8", "126.255.255.255", "128.0.0.0"), ("169.254.0.0/16", "169.253.255.255", "169.255.0.0"),
+    ("172.16.0.0/12", "172.15.255.255", "172.32.0.0"), ("192.0.0.0/24", "191.255.255.255", "192.0.1.0"),
+    ("192.0.2.0/24", "192.0.1.255", "192.0.3.0"), ("192.88.99.0/24", "192.88.98.255", "192.88.100.0"),
+    ("192.168.0.0/16", "192.167.255.255", "192.169.0.0"), ("198.18.0.0/15", "198.17.255.255", "198.20.0.0"),
+    ("198.51.100.0/24", "198.51.99.255", "198.51.101.0"), ("203.0.113.0/24", "203.0.112.255", "203.0.114.0"),
+    ("224.0.0.0/4", "223.255.255.255", None), ("240.0.0.0/4", None, None),
+    ("::/96", None, "::1:0:0"), ("64:ff9b:1::/48", "64:ff9b:0:ffff::", "64:ff9b:2::"), ("100::/64", "ff:ffff::", "100:0:0:1::"),
+    ("2001::/23", "2000:ffff::", "2001:200::"), ("2001:db8::/32", "2001:db7:ffff::", "2001:db9::"),
+    ("2002::/16", "2001:ffff::", "2003::"), ("3fff::/20", "3ffe:ffff::", "3fff:1000::"), ("5f00::/16", "5eff:ffff::", "5f01::"),
+    ("fc00::/7", "fbff:ffff::", "fe00::"), ("fe80::/10", "fe7f:ffff::", None), ("fec0::/10", None, None), ("ff00::/8", None, None),
+]  # fmt: skip
+"""Every blocked range, and the addresses just outside of it where those are public (SSRF-03, SSRF-04)."""
+
+
+@pytest.mark.parametrize(("network", "below", "above"), EDGES)
+def test_every_blocked_range_ends_where_it_should(network: str, below: str | None, above: str | None) -> None:
+    blocked = ip_network(network)
+    for inside in (blocked[0], blocked[-1], blocked[blocked.num_addresses // 2]):
+        assert not STRICT.allow("hooks.example", str(inside))
+    for outside in (below, above):
+        if outside is not None:
+            assert STRICT.allow("hooks.example", outside), outside
+
+
+def test_no_blocked_range_is_without_a_test() -> None:
+    assert {ip_network(network) for network, _, _ in EDGES} == set(BLOCKED)
+
+
+@pytest.mark.parametrize("network", [network for network, _, _ in EDGES if "." in network])
+def test_a_blocked_range_is_blocked_in_every_spelling(network: str) -> None:
+    """SSRF-04, SSRF-06: decimal, hex and octal numbers, short forms, and inside of IPv6."""
+    address = ip_network(network)[5]
+    number = int(address)
+    a, b, c, d = address.packed
+    spellings = [
+        str(address), str(number), hex(number), f"{a}.{number & 0xFFFFFF}", f"{a}.{b}.{number & 0xFFFF}",
+        f"0{a:o}.0{b:o}.0{c:o}.0{d:o}", f"0x{a:x}.0x{b:x}.0x{c:x}.0x{d:x}", f"{address}.",
+        f"[::ffff:{address}]", f"[::ffff:{number >> 16:x}:{number & 0xFFFF:x}]", f"[64:ff9b::{address}]",
+        f"[0:0:0:0:0:ffff:{address}]", f"[::{address}]", str(address).replace(".", "%2E"), str(address).replace(".", "\u3002"),
+    ]  # fmt: skip
+    for spelling in spellings:
+        guard, asked = resolving()
+        with pytest.raises(Blocked):
+            judge(guard, f"http://{spelling}:8080/in")
+        assert asked == [], spelling
+
+
+@pytest.mark.parametrize(
+    "push",
+    [{"allow": ["10.0.0.0/99"]}, {"allow": [" "]}, {"allow": ["*"]}, {"allow": ["http://a"]}, {"allow_loopback": "maybe"}],
+)
 def test_rules_that_cannot_be_read_refuse_the_start(tmp_path: Path, push: dict[str, object]) -> None:
     settings = quick_settings(tmp_path, **push)
     with pytest.raises(Misconfigured):

@@ -7,10 +7,12 @@ second answer of the name server cannot lead elsewhere. Own lists, since `is_glo
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
@@ -35,6 +37,9 @@ BLOCKED: Sequence[Network] = [
     )
 ]
 LOOPBACK: Sequence[Network] = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+_HOSTS = re.compile(r"(?!\*\.?$)[\w*-]+(\.[\w*-]+)*\.?")
+"""Host names, where `*` stands for anything; but not everything at once."""
+
 _WRAPPERS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 
@@ -48,7 +53,7 @@ class Unresolved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AddressRules:
-    """What is allowed although it is blocked by default."""
+    """What is allowed although it is blocked by default: networks, and hosts by patterns such as `*.hooks.internal`."""
 
     networks: tuple[Network, ...] = ()
     hosts: frozenset[str] = frozenset()
@@ -56,9 +61,30 @@ class AddressRules:
     def allow(self, host: str, address: str) -> bool:
         """Whether `host`, which resolves to `address`, may be reached."""
         judged = unwrapped(ip_address(address))
-        if host.rstrip(".").lower() in self.hosts or _within(judged, self.networks):
+        if _within(judged, self.networks) or self._names(host):
             return True
         return not _within(judged, BLOCKED)
+
+    def names(self, host: str) -> bool:
+        """Whether the operator names this host or literal address: then it may also be spoken to without TLS (SSRF-01)."""
+        literal = _literal(host)
+        return self._names(host) or (literal is not None and _within(unwrapped(literal), self.networks))
+
+    def blocks(self, host: str) -> bool:
+        """Whether a host is a literal address that is blocked; names are judged by what they resolve to."""
+        literal = _literal(host)
+        return literal is not None and not self.allow(host, str(literal))
+
+    def _names(self, host: str) -> bool:
+        plain = host.rstrip(".").lower()
+        return plain in self.hosts or any("*" in pattern and fnmatchcase(plain, pattern) for pattern in self.hosts)
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
 
 
 def unwrapped(address: Address) -> Address:
@@ -72,15 +98,23 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
     return any(address.version == network.version and address in network for network in networks)
 
 
+def told(rules: AddressRules, push: PushSettings) -> str:
+    """What callbacks may reach beyond public addresses, as a line of the log (SSRF-08)."""
+    loopback = all(network in rules.networks for network in LOOPBACK)
+    why = " because the hub listens on loopback only" if push.allow_loopback == "auto" else ""
+    allowed = [*push.allow, *([f"this machine itself{why} (push.allow_loopback)"] if loopback else [])]
+    return f"callbacks may reach public addresses{' and ' if allowed else ' only'}{', '.join(allowed)}"
+
+
 def rules_of(push: PushSettings, server: ServerSettings) -> AddressRules:
-    """The operator's rules. Raises Misconfigured for a setting that is neither a network nor a host name."""
+    """The operator's rules. Raises Misconfigured for a setting that is neither a network nor a pattern of host names."""
     networks, hosts = [], set()
     for text in push.allow:
         try:
             networks.append(ip_network(text))
         except ValueError:
-            if "/" in text or not text.strip():
-                wanted = "a network such as 10.1.0.0/16, or a host name"
+            if not _HOSTS.fullmatch(text.strip()):
+                wanted = "a network such as 10.1.0.0/16, or host names such as hooks.internal or *.hooks.internal"
                 raise Misconfigured("the setting cannot be read", at="push.allow", found=text, expected=wanted) from None
             hosts.add(text.strip().rstrip(".").lower())
     if _loopback_allowed(push.allow_loopback, server.host):
@@ -101,10 +135,8 @@ def _loopback_allowed(setting: str, listens_on: str) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    try:
-        return _within(ip_address(host.strip("[]")), LOOPBACK)
-    except ValueError:
-        return False
+    literal = _literal(host)
+    return literal is not None and _within(literal, LOOPBACK)
 
 
 class Guard:
@@ -116,11 +148,8 @@ class Guard:
 
     async def addresses_of(self, host: str, port: int) -> Sequence[str]:
         """The judged addresses of `host` (a name or a literal address), at least one. Raises Blocked or Unresolved."""
-        literal = host.strip("[]")
-        try:
-            addresses: Sequence[str] = [str(ip_address(literal))]
-        except ValueError:
-            addresses = await self._addresses(host, port)
+        literal = _literal(host)
+        addresses = await self._addresses(host, port) if literal is None else [str(literal)]
         # One forbidden address in the answer spoils it: which one is dialed must not be luck (SSRF-02).
         if not all(self._rules.allow(host, address) for address in addresses):
             raise Blocked(f"the address of {host} is not allowed")

@@ -17,9 +17,9 @@ from tidings.config import Settings
 from tidings.delivery.push.applying import Commands
 from tidings.delivery.push.engine import Around, Engine
 from tidings.delivery.push.exchange import GuardedExchange
-from tidings.delivery.push.guard import Guard, SystemLookup, rules_of
 from tidings.delivery.push.holding import Gateway, Holding
 from tidings.delivery.push.known_sender import KnownSender
+from tidings.delivery.push.reaching import Reach
 from tidings.delivery.push.sender import Sender
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.push.ways import Ways
@@ -75,9 +75,9 @@ class Worker:
         self._parts = parts
         self._board = board
         self._clock = clock
-        self._lookup = SystemLookup(push.connect_timeout)
-        guard = Guard(rules_of(push, settings.server), self._lookup)
-        self._sender = self._made_sender(Ways(guard, clock, push.connect_timeout))
+        self._reach = Reach(push, settings.server, clock)
+        logger.info(self._reach.sentence)
+        self._sender = self._made_sender(self._reach.ways)
         around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()), retention=settings.topics.retention)
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
@@ -114,8 +114,7 @@ class Worker:
     async def close(self) -> None:
         await self._engine.stop(PATIENCE)
         self._engine.show()
-        await self._sender.close()
-        self._lookup.close()
+        await self._reach.close()
 
     async def _follow_lanes(self) -> None:
         async with _listening(self._settings.data, "lanes") as listener:

@@ -7,22 +7,28 @@ certificate, so its host gets a client of its own in which the name has just tha
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
 from pyreqwest.http import Url
 
 from tidings.clock import Clock
 from tidings.delivery.push.guard import Guard
+from tidings.errors import Misconfigured
 
 JUDGED_FOR = 30.0
 """Seconds until a name is looked up and judged again. Open connections stay with the address that was judged."""
 
 WAYS = 3
 """Addresses of one name that are tried at the most."""
+
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\s*", re.DOTALL)
 
 NAMED_CLIENTS = 256
 """Clients with a name of their own at the most (each holds about 140 KiB)."""
@@ -56,13 +62,29 @@ class Judged(NamedTuple):
     until: float
 
 
+def authorities_in(path: str) -> list[bytes]:
+    """The certificates of further authorities in a PEM file; none for "". Raises Misconfigured."""
+    if not path:
+        return []
+    try:
+        found = _CERTIFICATE.findall(Path(path).read_bytes())
+        for certificate in found:
+            ClientBuilder().add_root_certificate_pem(certificate).build()
+    except (OSError, ValueError, PyreqwestError) as error:
+        raise Misconfigured(f"the certificates cannot be read: {error}", at="push.ca_file", found=path) from error
+    if not found:
+        raise Misconfigured("there is no certificate in the file", at="push.ca_file", found=path, expected="PEM")
+    return found
+
+
 class Ways:
     """Finds and remembers the ways to origins. One event loop."""
 
-    def __init__(self, guard: Guard, clock: Clock, connect_timeout: float) -> None:
+    def __init__(self, guard: Guard, clock: Clock, connect_timeout: float, authorities: Sequence[bytes] = ()) -> None:
         self._guard = guard
         self._clock = clock
         self._connect_timeout = connect_timeout
+        self._authorities = authorities
         self._shared = self._builder().build()
         self._named: OrderedDict[tuple[str, str, int], Client] = OrderedDict()
         self._judged: dict[Origin, Judged] = {}
@@ -124,9 +146,11 @@ class Ways:
 
     def _builder(self) -> ClientBuilder:
         """No redirects, no proxies, no decompression: what the endpoint answers is bounded by what it sends."""
+        builder = ClientBuilder()
+        for certificate in self._authorities:
+            builder = builder.add_root_certificate_pem(certificate)
         return (
-            ClientBuilder()
-            .no_proxy()
+            builder.no_proxy()
             .follow_redirects(False)
             .referer(False)
             .gzip(False)

@@ -1,0 +1,23 @@
+"""What may be reached by this process, put together from the settings: rules, look-ups, ways. Made once per process."""
+
+from __future__ import annotations
+
+from tidings.clock import Clock
+from tidings.config import PushSettings, ServerSettings
+from tidings.delivery.push.guard import Guard, SystemLookup, rules_of, told
+from tidings.delivery.push.ways import Ways, authorities_in
+
+
+class Reach:
+    """The way out. One event loop; `close` at the end."""
+
+    def __init__(self, push: PushSettings, server: ServerSettings, clock: Clock) -> None:
+        self.rules = rules_of(push, server)
+        self.sentence = told(self.rules, push)
+        self._lookup = SystemLookup(push.connect_timeout)
+        self.guard = Guard(self.rules, self._lookup)
+        self.ways = Ways(self.guard, clock, push.connect_timeout, authorities_in(push.ca_file))
+
+    async def close(self) -> None:
+        await self.ways.close()
+        self._lookup.close()
