@@ -5,8 +5,8 @@ none            none is needed              ends
 auto            GRANTED at once             becomes GRANTED
 manual          PENDING until decided       stays
 
-What was granted or rejected stays until somebody decides otherwise or the pair ends. A new owner of a subscription starts
-again: the decision was about somebody else.
+What was granted or rejected stays until somebody decides otherwise or the pair ends. A new owner of a subscription, or other
+scopes, start again: the decision was about somebody else, or about other data.
 """
 
 from __future__ import annotations
@@ -102,6 +102,10 @@ def _wanted(before: Snapshot, after: Snapshot, pair: Pair, *, fresh: bool) -> Ap
         return None
     was = before.subscriptions.get(pair[0])
     standing = after.approvals.get(pair)
-    if standing is None or (fresh and was is not None and was.owner != subscription.owner):
+    if standing is None or (fresh and was is not None and _asks_anew(was, subscription)):
         return decision(None, exposure.approval)
     return decision(standing.state, exposure.approval)
+
+
+def _asks_anew(was: Subscription, now: Subscription) -> bool:
+    return was.owner != now.owner or set(was.scopes) != set(now.scopes)

@@ -6,17 +6,31 @@ What a document refers to (does the topic exist?) is checked by `changes`, again
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
 
 from tidings import config
 from tidings.errors import Malformed
-from tidings.registry.model import Approval, Exposure, Name, NamespaceSource, Provider, Push, Subscription, Topic, TopicsSource
+from tidings.registry.model import (
+    Approval,
+    Exposure,
+    FilterText,
+    Name,
+    NamespaceSource,
+    ProjectionText,
+    Provider,
+    Push,
+    Subscription,
+    Topic,
+    TopicsSource,
+)
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import push_faults
 from tidings.registry.rules.credentials import credential_faults, provider_faults
 from tidings.registry.rules.names import name_fault, namespace_fault
+from tidings.registry.rules.scopes import scopes_faults, union, wanted_faults
 from tidings.registry.rules.values import Fault, between, refuse
 
 DAY = 86400.0
@@ -98,6 +112,10 @@ def _exposure(exposure: Exposure) -> Iterator[Fault]:
         if len(patterns) > LISTED:
             yield path, f"at most {LISTED} can be listed"
         yield from ((f"{path}[{n}]", "an empty text lists nobody") for n, pattern in enumerate(patterns) if not pattern)
+    yield from scopes_faults(exposure)
+    for name, scope in exposure.scopes.items():
+        yield from _filter(f"scopes.{name[:50]}.filter", scope.filter)
+        yield from _projection(f"scopes.{name[:50]}.projection", scope.projection)
 
 
 def _subscription(subscription: Subscription) -> Iterator[Fault]:
@@ -106,11 +124,22 @@ def _subscription(subscription: Subscription) -> Iterator[Fault]:
     if isinstance(subscription.delivery, Push):
         yield from push_faults(subscription.delivery)
         yield from credential_faults(subscription.delivery)
-    if subscription.filter is not None:
-        yield from _json("filter.text", subscription.filter.text, FILTER_BYTES)
+    yield from _filter("filter", subscription.filter)
+    yield from _projection("projection", subscription.projection)
+    yield from wanted_faults(subscription.scopes)
     yield from _text("owner", subscription.owner)
     yield from _text("description", subscription.description)
     yield from _labels(subscription.labels)
+
+
+def _filter(path: str, filter: FilterText | None) -> Iterator[Fault]:
+    if filter is not None:
+        yield from _json(f"{path}.text", filter.text, FILTER_BYTES)
+
+
+def _projection(path: str, projection: ProjectionText | None) -> Iterator[Fault]:
+    if projection is not None and not projection.paths:
+        yield path, "a projection has at least one path"
 
 
 def _source(source: TopicsSource | NamespaceSource) -> Iterator[Fault]:
@@ -161,13 +190,35 @@ def _json(path: str, value: object, limit: int) -> Iterator[Fault]:
 
 
 def _meaning_faults(document: Document, parse: ParseFilter, compile_schema: CompileSchema | None) -> Iterator[Fault]:
+    match document:
+        case Topic(schema=schema) if schema is not None and compile_schema is not None:
+            yield from _refused("schema", partial(compile_schema, schema))
+        case Subscription():
+            yield from _filter_meaning("filter", document.filter, parse)
+            yield from _projection_meaning("projection", document.projection)
+        case Exposure(scopes=scopes):
+            for name, scope in scopes.items():
+                yield from _filter_meaning(f"scopes.{name[:50]}.filter", scope.filter, parse)
+                yield from _projection_meaning(f"scopes.{name[:50]}.projection", scope.projection)
+            # Those of several scopes may be used together.
+            yield from _projection_meaning("scopes", union([one.projection for one in scopes.values() if one.projection]))
+
+
+def _filter_meaning(path: str, filter: FilterText | None, parse: ParseFilter) -> Iterator[Fault]:
+    if filter is not None:
+        yield from _refused(path, partial(parse, filter.dialect, filter.text))
+
+
+def _projection_meaning(path: str, projection: ProjectionText | None) -> Iterator[Fault]:
+    if projection is not None:
+        yield from _refused(path, partial(_parse_projection, projection))
+
+
+def _refused(path: str, reading: Callable[[], object]) -> Iterator[Fault]:
     try:
-        if isinstance(document, Subscription) and document.filter is not None:
-            parse(document.filter.dialect, document.filter.text)
-        if isinstance(document, Topic) and document.schema is not None and compile_schema is not None:
-            compile_schema(document.schema)
+        reading()
     except Malformed as error:
-        yield "filter" if isinstance(document, Subscription) else "schema", str(error)
+        yield path, str(error)
 
 
 def _parse_filter(dialect: str, text: Any) -> object:
@@ -175,3 +226,9 @@ def _parse_filter(dialect: str, text: Any) -> object:
     from tidings import filters
 
     return filters.parse(dialect, text)
+
+
+def _parse_projection(text: ProjectionText) -> object:
+    from tidings.filters.project import projection
+
+    return projection(text.mode, text.paths, text.syntax)

@@ -10,6 +10,7 @@ from tidings.registry.model import Approval, Exposure, Name, Provider, Snapshot,
 from tidings.registry.port import Document
 from tidings.registry.rules.approvals import listed, sourced
 from tidings.registry.rules.credentials import unknown_provider_faults
+from tidings.registry.rules.scopes import unknown_faults
 from tidings.registry.rules.values import Fault, refuse
 
 
@@ -27,6 +28,8 @@ def _unknown(document: Document, after: Snapshot) -> Iterator[Fault]:
         case Subscription(source=TopicsSource(topics)):
             for n, topic in enumerate(topics):
                 yield from _missing(f"source.topics[{n}]", topic, after)
+                exposure = after.exposures.get(topic)
+                yield from unknown_faults(str(topic), exposure.scopes if exposure else {}, document.scopes)
         case Subscription():
             return
         case Exposure():

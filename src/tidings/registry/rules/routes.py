@@ -1,8 +1,8 @@
-"""Routes: which lane gets which topics' events through which filter, from which position to which.
+"""Routes: which lane gets which topics' events through which scopes, filter and projection, from which position to which.
 
-A subscription gets a topic's events only while subscription, topic and, where the topic is exposed, a granted approval and a
-place on the list are in force together. Steps that change nothing of this (a new callback, a longer retention) are one route:
-no gap, and no position in two routes of a lane.
+A subscription gets a topic's events only while subscription, topic and, where the topic is exposed, a granted approval, a
+place on the list and the scopes it names are in force together. Steps that change nothing of this (a new callback, a longer
+retention) are one route: no gap, and no position of a topic in two routes of a lane.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from tidings.registry.model import (
     Approval,
     ApprovalState,
     Exposure,
-    FilterText,
     Name,
     NamespaceSource,
     Route,
@@ -28,24 +27,25 @@ from tidings.registry.model import (
 )
 from tidings.registry.rules.approvals import listed
 from tidings.registry.rules.keys import Version, canonical
+from tidings.registry.rules.scopes import EVERYTHING, Offer, offered
 
 Topics = frozenset[TopicNumber]
 NO_TOPICS: Topics = frozenset()
 
 
-class _State(NamedTuple):
-    """What a lane gets at one time. Compared by `meaning`, since Python holds filters on True and on 1 to be equal."""
+class _Way(NamedTuple):
+    """How topics' events come into a lane. Compared by `meaning`, since Python holds filters on True and on 1 to be equal."""
 
-    topics: Topics
-    filter: FilterText | None
+    subscription: Subscription
+    offer: Offer
     meaning: bytes
 
 
 class _Step(NamedTuple):
-    """A state from a revision on; None: the lane gets nothing."""
+    """What a lane gets, and how, from a revision on: the topics of each way by its meaning."""
 
     revision: int
-    state: _State | None
+    topics: Mapping[bytes, Topics]
 
 
 def routes(versions: Iterable[Version], marks: Mapping[int, Marks], floor: int = 0) -> list[Route]:
@@ -57,48 +57,75 @@ def routes(versions: Iterable[Version], marks: Mapping[int, Marks], floor: int =
     history = _History(versions)
     found: list[Route] = []
     for lane, own in history.lanes.items():
-        found.extend(_joined(lane, _steps(own, history, floor), marks))
+        ways: dict[bytes, _Way] = {}
+        steps = list(_steps(own, history, floor, ways))
+        for way in ways.values():
+            found.extend(_joined(lane, way, steps, marks))
     return found
 
 
-def _steps(own: Sequence[Version], history: _History, floor: int) -> Iterator[_Step]:
-    """The states of one lane, each from the revision it began at; the first is at `floor` or where the lane began."""
+def _steps(own: Sequence[Version], history: _History, floor: int, ways: dict[bytes, _Way]) -> Iterator[_Step]:
+    """What one lane gets, from each revision on that changes it; the first is at `floor` or where the lane began."""
     for version in own:
         subscription = version.document
         assert isinstance(subscription, Subscription)
         source = history.source(subscription.source)
-        meaning = canonical(subscription.filter)
+        made = _Ways(subscription, ways)
         first = max(version.since, floor)
         moments = {first}
         for moment in (*source.moments, *history.approval_moments(subscription.name, source.exposed)):
             if first < moment and (version.until is None or moment < version.until):
                 moments.add(moment)
         for moment in sorted(moments):
-            topics = source.open_at(moment) | history.granted_at(subscription, source.exposed, moment)
-            yield _Step(moment, _State(topics, subscription.filter, meaning) if topics else None)
+            topics: dict[bytes, Topics] = defaultdict(frozenset)
+            for offer, some in history.offers_at(subscription, source, moment):
+                if some:
+                    topics[made.of(offer)] |= some
+            yield _Step(moment, topics)
     if own and own[-1].until is not None:
-        yield _Step(own[-1].until, None)
+        yield _Step(own[-1].until, {})
 
 
-def _joined(lane: LaneNumber, steps: Iterable[_Step], marks: Mapping[int, Marks]) -> Iterator[Route]:
-    """Steps as routes. Steps without a single position vanish; neighbors that mean the same are one."""
-    kept: list[_Step] = []
-    for step in steps:
-        if kept and not _advanced(marks[kept[-1].revision], marks[step.revision]):
+class _Ways:
+    """The ways of one version of a subscription, as they are met. Writing down their meaning is what costs."""
+
+    def __init__(self, subscription: Subscription, known: dict[bytes, _Way]) -> None:
+        self._subscription = subscription
+        self._known = known
+        self._everything: bytes | None = None
+
+    def of(self, offer: Offer) -> bytes:
+        """The meaning of the way with this offer."""
+        if offer is EVERYTHING and self._everything is not None:
+            return self._everything
+        own = self._subscription
+        meaning = canonical((own.filter, own.projection, *offer))
+        self._known.setdefault(meaning, _Way(own, offer, meaning))
+        if offer is EVERYTHING:
+            self._everything = meaning
+        return meaning
+
+
+def _joined(lane: LaneNumber, way: _Way, steps: Sequence[_Step], marks: Mapping[int, Marks]) -> Iterator[Route]:
+    """One way's part of the steps as routes. Steps without a single position vanish; neighbors that are the same are one."""
+    kept: list[tuple[int, Topics]] = []
+    for revision, topics in ((step.revision, step.topics.get(way.meaning, NO_TOPICS)) for step in steps):
+        if kept and not _advanced(marks[kept[-1][0]], marks[revision]):
             kept.pop()
-        if not kept or not _same(kept[-1].state, step.state):
-            kept.append(step)
-    for step, following in zip(kept, [*kept[1:], None], strict=True):
-        if step.state is not None:
-            until = None if following is None else marks[following.revision]
-            topics, text = step.state.topics, step.state.filter
-            yield Route(lane=lane, topics=topics, filter=text, since=marks[step.revision], until=until)
-
-
-def _same(one: _State | None, other: _State | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.topics == other.topics and one.meaning == other.meaning
+        if not kept or kept[-1][1] != topics:
+            kept.append((revision, topics))
+    for (revision, topics), following in zip(kept, [*kept[1:], None], strict=True):
+        if topics:
+            yield Route(
+                lane=lane,
+                topics=topics,
+                filter=way.subscription.filter,
+                since=marks[revision],
+                until=None if following is None else marks[following[0]],
+                select=way.offer.select,
+                scope=way.offer.scope,
+                projection=way.subscription.projection,
+            )
 
 
 def _advanced(since: Marks, until: Marks) -> bool:
@@ -177,20 +204,26 @@ class _History:
     def approval_moments(self, subscription: Name, exposed: Iterable[Name]) -> Iterator[int]:
         return self._moments(v for topic in exposed for v in self._approvals.get((subscription, topic), ()))
 
-    def granted_at(self, subscription: Subscription, exposed: Iterable[Name], moment: int) -> Topics:
-        """Those of the topics, exposed at one time or another, that the subscription may have at this moment."""
-        return frozenset(number for topic in exposed for number in self._granted(subscription, topic, moment))
+    def offers_at(self, subscription: Subscription, source: _Source, moment: int) -> Iterator[tuple[Offer, Topics]]:
+        """What the subscription may have at this moment, of the topics that were never exposed and of each of the others."""
+        if not subscription.scopes:
+            yield EVERYTHING, source.open_at(moment)
+        for topic in source.exposed:
+            found = _at(self._topics.get(topic, ()), moment)
+            offer = self._offer(subscription, topic, moment)
+            if isinstance(found, Topic) and offer is not None:
+                yield offer, frozenset({found.number})
 
-    def _granted(self, subscription: Subscription, name: Name, moment: int) -> Iterator[TopicNumber]:
-        topic = _at(self._topics.get(name, ()), moment)
-        exposure = _at(self._exposures[name], moment)
-        if isinstance(exposure, Exposure):
-            approval = _at(self._approvals.get((subscription.name, name), ()), moment)
-            granted = isinstance(approval, Approval) and approval.state is ApprovalState.GRANTED
-            if not granted or not listed(subscription.owner, exposure.subscribers):
-                return
-        if isinstance(topic, Topic):
-            yield topic.number
+    def _offer(self, subscription: Subscription, topic: Name, moment: int) -> Offer | None:
+        """What of a topic, exposed at one time or another, the subscription may have; None: nothing."""
+        exposure = _at(self._exposures[topic], moment)
+        if not isinstance(exposure, Exposure):
+            return None if subscription.scopes else EVERYTHING
+        approval = _at(self._approvals.get((subscription.name, topic), ()), moment)
+        granted = isinstance(approval, Approval) and approval.state is ApprovalState.GRANTED
+        if not granted or not listed(subscription.owner, exposure.subscribers):
+            return None
+        return offered(exposure.scopes, subscription.scopes)
 
     @staticmethod
     def _moments(versions: Iterable[Version]) -> Iterator[int]:

@@ -1,0 +1,27 @@
+"""What a route's texts mean: the passage that its events take. The one place where routing and explaining read them."""
+
+from __future__ import annotations
+
+from tidings import filters
+from tidings.filters.algebra import any_of
+from tidings.filters.passage import Passage
+from tidings.filters.project import Projection, projection
+from tidings.registry.model import FilterText, ProjectionText, Route
+
+
+def passage_of(route: Route) -> Passage:
+    """What stands between the topics' events and the lane. Raises FilterSyntaxError."""
+    return Passage(
+        select=any_of(*map(_filter, route.select)) if route.select else None,
+        scope=None if route.scope is None else _projection(route.scope),
+        filter=None if route.filter is None else _filter(route.filter),
+        projection=None if route.projection is None else _projection(route.projection),
+    )
+
+
+def _filter(text: FilterText) -> filters.Filter:
+    return filters.parse(text.dialect, text.text)
+
+
+def _projection(text: ProjectionText) -> Projection:
+    return projection(text.mode, text.paths, text.syntax)
