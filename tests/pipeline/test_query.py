@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.builders import a_filter, a_subscription, an_exposure
 from tests.pipeline.world import World
 from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, route_entries
+from tidings.registry.model import ProjectionText, Scope
 
 pytestmark = pytest.mark.spark
 
@@ -130,6 +132,48 @@ def test_a_failure_that_hits_every_event_stops_the_query_and_sets_nothing_aside(
     assert world.routed() < offsets[0]
 
 
+def test_a_projected_lane_holds_projected_bodies_and_an_unprojected_one_references(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    world.put(a_subscription("parts", projection=ProjectionText(mode="include", paths=("total", "items.*.name"))))
+    offsets = world.publish({"total": 1.0, "items": [{"name": "x", "v": 1}], "secret": 1}, {"secret": 2})
+
+    world.start(spark)
+    world.wait_routed(offsets[-1])
+
+    assert (world.lane(1), world.lane(2)) == (offsets, offsets)
+    assert world.bodies(1) == [None, None]
+    assert world.bodies(2) == [b'{"total":1.0,"items":[{"name":"x"}]}', b"{}"]
+
+
+def test_a_scope_strips_what_its_filter_selects_before_the_consumers_filter_looks(world: World, spark: SparkSession) -> None:
+    eu = Scope(filter=a_filter('region = "EU"', "where"), projection=ProjectionText(mode="exclude", paths=("secret",)))
+    world.topic()
+    world.put(an_exposure(scopes={"eu": eu}))
+    world.put(a_subscription("seeing", scopes=("eu",), filter=a_filter("total > 1", "where")))
+    world.put(a_subscription("prying", scopes=("eu",), filter=a_filter("secret = 1", "where")))
+    offsets = world.publish(*({"region": region, "total": 2, "secret": 1} for region in ("EU", "US")))
+
+    world.start(spark)
+    world.wait_routed(offsets[-1])
+
+    assert world.lane(1) == offsets[:1]
+    assert world.bodies(1) == [b'{"region":"EU","total":2}']
+    assert world.lane(2) == []
+
+
+def test_bodies_spend_the_budget_of_a_task_too(world: World, spark: SparkSession) -> None:
+    world.topic()
+    world.put(a_subscription("parts", projection=ProjectionText(mode="exclude", paths=("secret",))))
+    offsets = world.publish(*({"n": n, "text": "x" * 100, "secret": 1} for n in range(300)))
+
+    world.start(spark, budget=10_000)
+    world.wait_routed(offsets[-1], within=120)
+
+    assert world.lane(1) == offsets
+    assert world.bodies(1) == [b'{"n":%d,"text":"%b"}' % (n, b"x" * 100) for n in range(300)]
+
+
 def test_a_stored_filter_that_no_longer_parses_sets_only_its_own_events_aside(world: World, spark: SparkSession) -> None:
     world.topic()
     world.subscribe("good", None)
@@ -185,7 +229,7 @@ def _fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if batch.num_rows > 1 or batch.column("topic")[0].as_py() != -1:
             raise ValueError("nothing works today")
         yield pa.record_batch(
-            [[2], [None], batch.column("at"), batch.column("offset"), [None], [None]], names=ROUTED_SCHEMA.names
+            [[2], [None], batch.column("at"), batch.column("offset"), *[[None]] * 4], names=ROUTED_SCHEMA.names
         )
 
 

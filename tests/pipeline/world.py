@@ -16,8 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.builders import a_filter, a_subscription, a_topic
 from tidings import config
 from tidings.clock import Instant
-from tidings.log.port import Aside, Draft
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
+from tidings.log.block import REFERENCE, digest_in
+from tidings.log.port import Aside, BodyKey, Draft
+from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
 from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
@@ -25,7 +26,7 @@ from tidings.observe.board import Board
 from tidings.pipeline.route import RoutePlan, stage
 from tidings.pipeline.run import Parts, start_query
 from tidings.pipeline.sinks import LaneSink, Stage
-from tidings.registry.model import Subscription, Topic
+from tidings.registry.model import Exposure, Subscription, Topic
 from tidings.registry.store import open_reader, open_writer
 
 
@@ -54,7 +55,7 @@ class World:
         """A pull subscription; called again with another filter it replaces the first."""
         self.put(a_subscription(name, *topics, filter=a_filter(where, "where") if where else None))
 
-    def put(self, document: Topic | Subscription) -> None:
+    def put(self, document: Topic | Subscription | Exposure) -> None:
         self._runner.run(self._log.fence(lambda marks: self._registry.put([document], by="test", at=Instant(0), marks=marks)))
 
     def unsubscribe(self, name: str) -> None:
@@ -105,6 +106,17 @@ class World:
             for block in blocks:
                 found += struct.unpack(f"<{block.count}q", block.offsets)
             after = blocks[-1].last
+        return found
+
+    def bodies(self, number: int) -> list[bytes | None]:
+        """The projected bodies of a lane's entries; None for those that refer to the log."""
+        found: list[bytes | None] = []
+        for offset in map(Offset, self.lane(number)):
+            (block,) = self.lanes.blocks(LaneNumber(number), Offset(offset - 1), EMBEDDED, 1)
+            digest = digest_in(block, offset)
+            assert digest is not None
+            key = BodyKey(Position(EMBEDDED, offset), digest)
+            found.append(None if digest == REFERENCE else self.lanes.bodies([key])[key])
         return found
 
     def asides(self) -> list[Aside]:

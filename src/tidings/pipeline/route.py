@@ -19,12 +19,15 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from tidings import filters
 from tidings.errors import FilterSyntaxError
 from tidings.filters.router import Batch, Router, RouteSpec
+from tidings.log.block import REFERENCE
 from tidings.log.position import EMBEDDED, START, Marks, embedded
 from tidings.pipeline.source import MARKER
-from tidings.registry.model import FilterText, Route
+from tidings.pipeline.views import Seen, View, Views, both
+from tidings.registry.model import Route
+from tidings.registry.passages import passage_of
 from tidings.registry.store import open_reader
 
-BLOCK, ASIDE, SCANNED = 0, 1, 2
+BLOCK, ASIDE, SCANNED, BODY = 0, 1, 2, 3
 
 ROUTED_SCHEMA = StructType(
     [
@@ -33,10 +36,13 @@ ROUTED_SCHEMA = StructType(
         StructField("first", LongType()),
         StructField("last", LongType()),
         StructField("offsets", BinaryType()),
+        StructField("digests", BinaryType()),
+        StructField("body", BinaryType()),
         StructField("reason", StringType()),
     ]
 )
-"""BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read."""
+"""BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
+BODY: what projections left of entry `first`, kept under the one digest in `digests`."""
 
 _ARROW = pa.schema(
     [
@@ -45,6 +51,8 @@ _ARROW = pa.schema(
         ("first", pa.int64()),
         ("last", pa.int64()),
         ("offsets", pa.binary()),
+        ("digests", pa.binary()),
+        ("body", pa.binary()),
         ("reason", pa.string()),
     ]
 )
@@ -54,8 +62,8 @@ _ARROW = pa.schema(
 class RoutePlan:
     """Which routes are in force for a batch: those of `revision` that govern any position above `floor`.
 
-    `budget` bounds the bytes of lane entries that one task returns: past it the task stops and says how far it came, and the
-    sink asks again for the rest.
+    `budget` bounds the bytes of lane entries and bodies that one task returns: past it the task stops and says how far it came,
+    and the sink asks again for the rest.
     """
 
     data: Path
@@ -76,19 +84,25 @@ def route_entries(plan: RoutePlan, batches: Iterator[pa.RecordBatch]) -> Iterato
     for batch in batches:
         topics = batch.column("topic").to_numpy()
         markers = np.flatnonzero(topics == MARKER)
-        rows = [_scanned(batch, int(index), stopped_at) for index in markers]
+        rows: list[Row] = []
         events = batch if not len(markers) else batch.filter(pa.array(topics != MARKER))
         if events.num_rows and stopped_at is None:
-            found = _routed(routing, events)
-            rows = found + rows
-            spent += sum(len(row[4] or b"") for row in found)
-            if spent > plan.budget:
-                stopped_at = int(events.column("offset")[-1].as_py())
+            rows, reached = _routed(routing, events, plan.budget - spent)
+            spent += sum(map(_size, rows))
+            if spent > plan.budget or reached < int(events.column("offset")[-1].as_py()):
+                stopped_at = reached
+        # Only now: events and the marker that closes their partition may come in one batch.
+        for index in markers:
+            rows += _scanned(batch, int(index), stopped_at)
         if rows:
             yield _as_arrow(rows)
 
 
-Row = tuple[int, int | None, int, int, bytes | None, str | None]
+Row = tuple[int, int | None, int, int, bytes | None, bytes | None, bytes | None, str | None]
+
+
+def _size(row: Row) -> int:
+    return sum(len(column) for column in row[4:7] if isinstance(column, bytes))
 
 
 def _as_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -96,13 +110,21 @@ def _as_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     return pa.record_batch([pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)], schema=_ARROW)
 
 
-def _scanned(batch: pa.RecordBatch, index: int, stopped_at: int | None) -> Row:
+def _scanned(batch: pa.RecordBatch, index: int, stopped_at: int | None) -> Iterator[Row]:
+    """What was read of a partition, and after a stop also where it ends, so that the sink knows of the rest."""
     after = int(batch.column("at")[index].as_py())
     upto = int(batch.column("offset")[index].as_py())
-    return (SCANNED, None, after, upto if stopped_at is None else stopped_at, None, None)
+    yield _span(after, upto if stopped_at is None else stopped_at)
+    if stopped_at is not None:
+        yield _span(upto, upto)
 
 
-def _routed(routing: Routing, events: pa.RecordBatch) -> list[Row]:
+def _span(after: int, upto: int) -> Row:
+    return (SCANNED, None, after, upto, None, None, None, None)
+
+
+def _routed(routing: Routing, events: pa.RecordBatch, budget: int) -> tuple[list[Row], int]:
+    """The rows of these events, and how far they go: less than all of them when bodies spent the budget."""
     offsets = events.column("offset").to_numpy()
     batch = Batch(
         positions=offsets.tolist(),
@@ -110,7 +132,7 @@ def _routed(routing: Routing, events: pa.RecordBatch) -> list[Row]:
         heads=events.column("head").to_pylist(),
         datas=events.column("data").to_pylist(),
     )
-    return routing.route(batch, offsets)
+    return routing.route(batch, offsets, budget)
 
 
 def _runs(lanes: Any, offsets: Any) -> Iterator[tuple[int, Any]]:
@@ -123,37 +145,61 @@ def _runs(lanes: Any, offsets: Any) -> Iterator[tuple[int, Any]]:
 
 
 def _aside(lane: int | None, offset: int, reason: str) -> Row:
-    return (ASIDE, lane, offset, offset, None, reason)
+    return (ASIDE, lane, offset, offset, None, None, None, reason)
 
 
-def _block(lane: int, offsets: Any) -> Row:
-    return (BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), None)
+def _block(lane: int, offsets: Any, digests: bytes | None = None) -> Row:
+    return (BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), digests, None, None)
+
+
+def _body(offset: int, digest: bytes, data: bytes) -> Row:
+    return (BODY, None, offset, offset, None, digest, data, None)
 
 
 class Routing:
     """The compiled routes of one revision. Routes whose stored filter no longer parses set their events aside, with the reason."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        specs, broken, self._reasons = [], [], dict[int, str]()
+        specs, views, broken, self._reasons = [], list[View](), [], dict[int, str]()
         for route in routes:
             try:
-                specs.append(_spec(route, _parsed(route.filter)))
+                passage = passage_of(route)
             except FilterSyntaxError as error:
                 broken.append(_spec(route, None))
                 self._reasons[int(route.lane)] = f"its filter cannot be evaluated: {error}"
+                continue
+            if passage.scope is None and passage.projection is None:
+                specs.append(_spec(route, both(passage.select, passage.filter)))
+            else:
+                views.append(View(_spec(route, None), passage))
         self._router = Router(specs)
+        self._views = Views(views) if views else None
         self._broken = Router(broken) if broken else None
 
-    def route(self, batch: Batch, offsets: Any) -> list[Row]:
-        """Rows for every match and for everything set aside; blocks come ordered by lane."""
+    def route(self, batch: Batch, offsets: Any, budget: int) -> tuple[list[Row], int]:
+        """Rows for every match and for everything set aside, and how far they go. A lane has one block at the most."""
+        seen = Seen() if self._views is None else self._views.route(batch, budget)
+        reached = int(offsets[-1] if seen.upto is None else offsets[seen.upto])
         matches = self._router.route(batch)
-        rows: list[Row] = [_block(lane, run) for lane, run in _runs(matches.lanes, offsets[matches.events])]
-        rows += [_aside(lane, int(offsets[event]), reason) for event, lane, reason in matches.aside]
+        rows: list[Row] = []
+        for lane, run in _runs(matches.lanes, offsets[matches.events]):
+            if lane in seen.entries:
+                seen.entries[lane] += [(event, REFERENCE) for event in np.searchsorted(offsets, run).tolist()]
+            else:
+                rows.append(_block(lane, run))
+        rows += [_projected(lane, sorted(entries), offsets) for lane, entries in seen.entries.items()]
+        rows += [_body(int(offsets[event]), digest, data) for event, digest, data in seen.bodies]
+        rows += [_aside(lane, int(offsets[event]), reason) for event, lane, reason in (*matches.aside, *seen.aside)]
         if self._broken is not None:
             missed = self._broken.route(batch)
             pairs = zip(missed.events.tolist(), missed.lanes.tolist(), strict=True)
             rows += [_aside(lane, int(offsets[event]), self._reasons[lane]) for event, lane in pairs]
-        return rows
+        return rows, reached
+
+
+def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> Row:
+    """The block of a lane of which some entries have bodies."""
+    return _block(lane, offsets[[event for event, _ in entries]], b"".join(digest for _, digest in entries))
 
 
 def _spec(route: Route, parsed: filters.Filter | None) -> RouteSpec:
@@ -164,10 +210,6 @@ def _spec(route: Route, parsed: filters.Filter | None) -> RouteSpec:
         since=_offset(route.since),
         until=None if route.until is None else _offset(route.until),
     )
-
-
-def _parsed(text: FilterText | None) -> filters.Filter | None:
-    return None if text is None else filters.parse(text.dialect, text.text)
 
 
 def _offset(marks: Marks) -> int:

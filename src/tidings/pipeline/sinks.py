@@ -16,11 +16,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tidings.log.port import Aside, Block, LanesWriter, Limit, Routed
+from tidings.log.port import Aside, Block, Body, BodyKey, LanesWriter, Limit, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import Board
-from tidings.pipeline.route import ASIDE, BLOCK, SCANNED, RoutePlan
+from tidings.pipeline.route import ASIDE, BLOCK, BODY, SCANNED, RoutePlan
 from tidings.pipeline.source import FORMAT
 from tidings.registry.port import RegistryReader
 
@@ -125,7 +125,12 @@ class LaneSink:
             if first <= scanned:
                 scanned = max(scanned, last)
         if scanned > begun:
-            routed = Routed(blocks=list(_blocks(rows, scanned)), scanned=embedded(scanned), aside=list(_asides(rows, scanned)))
+            routed = Routed(
+                blocks=list(_blocks(rows, scanned)),
+                scanned=embedded(scanned),
+                aside=list(_asides(rows, scanned)),
+                bodies=list(_bodies(rows, scanned)),
+            )
             self._lanes.write(routed)
             self._proven = scanned
             self._count(routed, scanned - begun)
@@ -150,8 +155,7 @@ class LaneSink:
 def _blocks(rows: list[dict[str, object]], upto: int) -> Iterator[Block]:
     found = [row for row in rows if row["kind"] == BLOCK and _number(row["first"]) <= upto]
     for row in sorted(found, key=lambda row: (_number(row["lane"]), _number(row["first"]))):
-        offsets = row["offsets"]
-        assert isinstance(offsets, bytes)
+        offsets, digests = _bytes(row["offsets"]), row["digests"]
         yield Block(
             lane=LaneNumber(_number(row["lane"])),
             partition=EMBEDDED,
@@ -159,7 +163,15 @@ def _blocks(rows: list[dict[str, object]], upto: int) -> Iterator[Block]:
             last=Offset(_number(row["last"])),
             count=len(offsets) // 8,
             offsets=offsets,
+            digests=None if digests is None else _bytes(digests),
         )
+
+
+def _bodies(rows: list[dict[str, object]], upto: int) -> Iterator[Body]:
+    for row in rows:
+        if row["kind"] == BODY and _number(row["first"]) <= upto:
+            position = Position(EMBEDDED, Offset(_number(row["first"])))
+            yield Body(BodyKey(position, _bytes(row["digests"])), _bytes(row["body"]))
 
 
 def _asides(rows: list[dict[str, object]], upto: int) -> Iterator[Aside]:
@@ -171,6 +183,11 @@ def _asides(rows: list[dict[str, object]], upto: int) -> Iterator[Aside]:
 
 def _number(value: object) -> int:
     assert isinstance(value, int)
+    return value
+
+
+def _bytes(value: object) -> bytes:
+    assert isinstance(value, bytes)
     return value
 
 
