@@ -133,6 +133,17 @@ def test_a_subscription_is_made_shown_and_deleted(shell: Shell, topic: str) -> N
     assert shell("subscription", "show", name).code == 1
 
 
+def test_a_subscription_to_parts_of_events_is_made(shell: Shell, topic: str) -> None:
+    made = shell("subscribe", topic, "--pull", "--include", "total.amount", "--include", "items.*.name", "--json")
+    assert made.json["project"]["include"] == ["total.amount", "items.*.name"]
+    made = shell("subscribe", topic, "--pull", "--exclude", "$..secret", "--jsonpath", "--json")
+    assert (made.json["project"]["exclude"], made.json["project"]["syntax"]) == (["$..secret"], "jsonpath")
+    both = shell("subscribe", topic, "--pull", "--include", "a", "--exclude", "b")
+    assert (both.code, "--include or --exclude" in both.err) == (1, True)
+    refused = shell("subscribe", topic, "--pull", "--scope", "eu")
+    assert (refused.code, "it has none" in refused.err) == (1, True)
+
+
 def test_a_subscription_is_pushed_or_pulled(shell: Shell, topic: str) -> None:
     assert shell("subscribe", topic).code == 1
     assert shell("subscribe", topic, "--pull", "--to", "http://127.0.0.1:9").code == 1

@@ -29,6 +29,13 @@ def subscribe(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to get events of.")],
     to: Annotated[str | None, typer.Option("--to", help="Address of the callback that events are pushed to.")] = None,
     where: Annotated[str | None, typer.Option("--where", help="Condition, such as: total > 5 and region = 'EU'.")] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option("--include", help="Get only this part of the data, such as total.amount or items.*.name."),
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Get all but this part of the data.")] = None,
+    jsonpath: Annotated[bool, typer.Option("--jsonpath", help="The parts are given as JSONPath, such as $.items[0].")] = False,
+    scope: Annotated[list[str] | None, typer.Option("--scope", help="Scope of the topic's exposure to use.")] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the subscription; made from the topic unless set.")
     ] = None,
@@ -48,6 +55,8 @@ def subscribe(
     wanted: dict[str, Any] = {
         "topics": topics,
         "where": where,
+        "project": _projection(include, exclude, jsonpath),
+        "scopes": scope,
         "delivery": {"kind": "pull"} if pull else _given({**push, "inflight": inflight, "tries": tries}),
         "description": description,
     }
@@ -58,6 +67,13 @@ def subscribe(
         return
     waits = [topic for topic, state in (stored.get("approvals") or {}).items() if state != "granted"]
     say(f"subscription {stored['name']} is there" + (f", waiting for approval of {', '.join(waits)}" if waits else ""))
+
+
+def _projection(include: list[str] | None, exclude: list[str] | None, jsonpath: bool) -> dict[str, Any]:
+    if include and exclude:
+        raise Rejected("parts are included or excluded, not both", expected="--include or --exclude")
+    paths = _given({"include": include or None, "exclude": exclude or None})
+    return {**paths, "syntax": "jsonpath"} if jsonpath and paths else paths
 
 
 def _host(url: str) -> str:

@@ -76,13 +76,21 @@ def _holds_at(route: Route, position: Position) -> bool:
 def _judged(subscription: Subscription, route: Route, event: Event) -> Verdict:
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
+    from tidings.filters.passage import Stop, projected, through
+    from tidings.registry.passages import passage_of
 
-    if route.filter is None:
-        return Verdict(subscription, True, "it has no filter: every event of its topics goes to it")
     try:
-        explanation = filters.explain(filters.parse(route.filter.dialect, route.filter.text), event)
+        passage = passage_of(route)
     except FilterSyntaxError as error:
         return Verdict(subscription, False, f"its filter cannot be evaluated and its events are set aside: {error}")
+    # Only what the scope leaves may be told: the conditions before it look at what the subscriber must not see.
+    seen = projected(passage.scope, event)
+    stop = through(passage, event)
+    if stop in (Stop.SCOPE, Stop.NOT_JSON) or seen is None:
+        return Verdict(subscription, False, str(stop))
+    if passage.filter is None:
+        return Verdict(subscription, True, "it has no filter: every event of its topics goes to it")
+    explanation = filters.explain(passage.filter, seen)
     return Verdict(subscription, explanation.matched, str(explanation), explanation)
 
 

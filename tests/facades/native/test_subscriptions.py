@@ -8,6 +8,10 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 
 TO = "http://127.0.0.1:9/in"
+SCOPES = {
+    "eu": {"where": 'region = "EU"', "project": {"include": ["total", "region"]}},
+    "default": {"project": {"include": ["region"]}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +19,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
     with an_api(tmp_path_factory.mktemp("subscriptions")) as api:
         for topic in ("orders", "payments"):
             api.call("PUT", f"/api/topics/{topic}", {})
+        api.call("PUT", "/api/topics/scoped", {})
+        api.call("PUT", "/api/exposures/scoped", {"scopes": SCOPES})
         yield api
 
 
@@ -33,6 +39,9 @@ def test_a_short_subscription_becomes_a_whole_one(api: ApiProcess) -> None:
         {"namespace": "default", "delivery": {"kind": "pull"}},
         {"topic": "orders", "filter": {"dialect": "cloudevents", "filter": {"exact": {"type": "a"}}}, "to": TO},
         {"topic": "orders", "delivery": {"url": TO, "mode": "binary", "tries": 3, "retryFirst": "2s", "headers": {"x-a": "b"}}},
+        {"topic": "orders", "to": TO, "project": {"include": ["total.amount", "items.*.name"]}},
+        {"topic": "orders", "to": TO, "project": {"exclude": ["$.items[?(@.v > 1)]"], "syntax": "jsonpath"}},
+        {"topic": "scoped", "to": TO, "scopes": ["eu"]},
         {"topic": "orders", "to": TO, "description": "d", "labels": {"a": "b"}, "owner": "somebody"},
     ],
 )
@@ -158,3 +167,79 @@ def test_a_filter_can_be_tried(api: ApiProcess, body: dict[str, Any], matches: b
 def test_a_filter_that_cannot_be_tried_says_why(api: ApiProcess, body: dict[str, Any], code: str) -> None:
     answer = api.call("POST", "/api/filters/test", body)
     assert (answer.status, answer.json["code"]) == (400, code)
+
+
+def test_the_delivery_policy_is_read_and_changed_by_itself(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/paced", {})
+    push = {"url": "http://127.0.0.1:9/in", "preset": "hermes", "rate": 5, "retryWaits": ["1s", "5m"]}
+    assert api.call("PUT", "/api/subscriptions/paced", {"topic": "paced", "delivery": push}).status == 201
+    policy = api.call("GET", "/api/subscriptions/paced/policy").json
+    assert (policy["wished"]["preset"], policy["wished"]["rate"], policy["wished"]["retryWaits"]) == ("hermes", 5, [1, 300])
+    assert (policy["inForce"]["pace"]["second"], policy["inForce"]["inflight"]) == (5, 100)
+    changed = api.call("PUT", "/api/subscriptions/paced/policy", {"preset": "vng", "tries": 3}).json
+    assert (changed["inForce"]["ordering"], changed["inForce"]["retry"]["tries"]) == ("strict", 3)
+    shown = api.call("GET", "/api/subscriptions/paced").json["delivery"]
+    assert (shown["url"], shown["preset"], shown["rate"]) == ("http://127.0.0.1:9/in", "vng", None)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("preset", "kafka"), ("ordering", "random"), ("answers", {"404": "maybe"}), ("answers", {"4oo": "retry"}),
+        ("rate", 0), ("retryFactor", 0.5), ("retryWaits", []), ("batchSize", 0), ("inflight", 0),
+    ],
+)  # fmt: skip
+def test_a_policy_that_says_nothing_sensible_is_refused(api: ApiProcess, member: str, value: object) -> None:
+    api.call("PUT", "/api/topics/odd", {})
+    push = {"url": "http://127.0.0.1:9/in", member: value}
+    assert api.call("PUT", "/api/subscriptions/odd", {"topic": "odd", "delivery": push}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("project", "place"),
+    [
+        ({}, "project"),
+        ({"include": ["a"], "exclude": ["b"]}, "project"),
+        ({"include": []}, "projection"),
+        ({"include": ["a", ""]}, "paths[1]"),
+        ({"include": ["$.a["], "syntax": "jsonpath"}, "paths[0]"),
+        ({"include": ["a"], "syntax": "xpath"}, "syntax"),
+        ({"includes": ["a"]}, "did you mean include"),
+    ],
+)
+def test_a_projection_that_cannot_be_done_is_refused_with_its_place(api: ApiProcess, project: Any, place: str) -> None:
+    refused = api.call("PUT", "/api/subscriptions/parts", {"topic": "orders", "to": TO, "project": project})
+    assert refused.status == 400
+    assert place in refused.body.decode()
+
+
+def test_an_exposure_shows_its_scopes_and_takes_them_back_unchanged(api: ApiProcess) -> None:
+    shown = api.call("GET", "/api/exposures/scoped").json
+    assert list(shown["scopes"]) == ["eu", "default"]
+    assert shown["scopes"]["eu"]["where"] == 'region = "EU"'
+    assert shown["scopes"]["eu"]["project"]["include"] == ["total", "region"]
+    revision = api.call("GET", "/api/changes", limit=1000).json["after"]
+    assert api.call("PUT", "/api/exposures/scoped", shown).status == 200
+    assert api.call("GET", "/api/changes", limit=1000).json["after"] == revision
+
+
+def test_a_scope_that_the_topic_does_not_have_is_refused_with_those_it_has(api: ApiProcess) -> None:
+    refused = api.call("PUT", "/api/subscriptions/guess", {"topic": "scoped", "to": TO, "scopes": ["europe"]})
+    assert refused.status == 400
+    assert "it has eu, default" in refused.body.decode()
+
+
+def test_explaining_tells_nothing_of_what_a_scope_hides(api: ApiProcess) -> None:
+    api.call("PUT", "/api/subscriptions/seeing", {"topic": "scoped", "to": TO, "scopes": ["eu"], "where": "secret = 4711"})
+    api.call(
+        "PUT", "/api/subscriptions/parts", {"topic": "scoped", "to": TO, "scopes": ["eu"], "project": {"exclude": ["total"]}}
+    )
+    told = {}
+    for region in ("EU", "US"):
+        answer = api.call("POST", "/api/topics/scoped/explain", {"data": {"region": region, "secret": 4711, "total": 1}})
+        told[region] = {one["subscription"]: one for one in answer.json["verdicts"]}
+    assert not told["EU"]["seeing"]["gets"], "its filter cannot see the secret"
+    assert told["EU"]["parts"]["gets"]
+    assert not told["US"]["parts"]["gets"]
+    assert "scope" in told["US"]["parts"]["why"]
+    assert "tree" not in told["US"]["parts"] or told["US"]["parts"]["tree"] is None

@@ -12,6 +12,7 @@ from tidings.access.principals import Right
 from tidings.errors import NotFound
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
+from tidings.facades.native.scope_body import ScopeBody, scopes_from, shown_scopes
 from tidings.facades.native.wire import Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
@@ -27,6 +28,9 @@ class ExposureBody(Wire):
     publishers: list[str] = Field(default_factory=lambda: ["*"])
     subscribers: list[str] = Field(default_factory=lambda: ["*"])
     approval: Literal["auto", "manual"] = Field(default="auto", description="manual: no events until it is granted.")
+    scopes: dict[str, ScopeBody] = Field(
+        default_factory=dict, description="What subscriptions choose from; `default` holds for those that name none."
+    )
 
 
 class ExposureView(ExposureBody):
@@ -70,6 +74,7 @@ def exposure_from(topic: Name, body: ExposureBody) -> Exposure:
         publishers=tuple(body.publishers),
         subscribers=tuple(body.subscribers),
         approval=ApprovalMode(body.approval),
+        scopes=scopes_from(body.scopes),
     )
 
 
@@ -80,6 +85,7 @@ def view_of(exposure: Exposure) -> ExposureView:
         publishers=list(exposure.publishers),
         subscribers=list(exposure.subscribers),
         approval=exposure.approval.value,
+        scopes=shown_scopes(exposure.scopes),
     )
 
 

@@ -17,6 +17,7 @@ from tidings.facades.native.credential_body import (
     credential_shown,
     signing_from,
 )
+from tidings.facades.native.project_body import ProjectBody, projection_from, shown_projection
 from tidings.facades.native.wire import Duration, Labels, Wire, time_of
 from tidings.registry.model import (
     ContentMode,
@@ -63,7 +64,9 @@ class DeliveryBody(Wire):
 
 
 class SubscriptionBody(Wire):
-    """A subscription: which events (topic, topics or namespace; where or filter) and how they arrive (to or delivery)."""
+    """A subscription: which events (topic, topics or namespace; scopes; where or filter), which parts (project), and how they
+    arrive (to or delivery).
+    """
 
     name: str | None = None
     topic: str | None = None
@@ -71,6 +74,8 @@ class SubscriptionBody(Wire):
     namespace: str | None = Field(default=None, description="Every topic of this namespace, also those created later.")
     where: str | None = Field(default=None, description='A condition such as `@type = "order.created" and total > 5`.')
     filter: FilterBody | None = None
+    project: ProjectBody | None = Field(default=None, description="Which parts of the payload to get.")
+    scopes: list[str] | None = Field(default=None, description="Which scopes of the topics' exposures to use.")
     to: str | None = Field(default=None, description="The callback; short for delivery.url.")
     delivery: DeliveryBody | None = None
     owner: str | None = Field(default=None, description="Only administrators may name somebody else.")
@@ -87,6 +92,8 @@ class SubscriptionView(Wire):
     namespace: str | None = None
     where: str | None = None
     filter: FilterBody | None = None
+    project: ProjectBody | None = None
+    scopes: list[str] | None = None
     delivery: DeliveryBody
     owner: str
     description: str = ""
@@ -102,7 +109,9 @@ def subscription_from(name: Name, body: SubscriptionBody, owner: str, standing: 
         name=name,
         source=_source(body),
         delivery=_delivery(body, standing),
-        filter=_filter(body),
+        filter=filter_from(body.where, body.filter),
+        projection=projection_from(body.project),
+        scopes=tuple(body.scopes or ()),
         owner=owner,
         description=body.description,
         labels=body.labels,
@@ -125,11 +134,12 @@ def _source(body: SubscriptionBody) -> Source:
     return TopicsSource(tuple(parse_name(text) for text in (body.topics if body.topics is not None else [body.topic or ""])))
 
 
-def _filter(body: SubscriptionBody) -> FilterText | None:
-    _only({"where": body.where, "filter": body.filter}, needed=False)
-    if body.where is not None:
-        return FilterText(dialect=WHERE, text=body.where)
-    return None if body.filter is None else FilterText(dialect=body.filter.dialect, text=body.filter.filter)
+def filter_from(where: str | None, filter: FilterBody | None) -> FilterText | None:
+    """The filter that one of the two describes."""
+    _only({"where": where, "filter": filter}, needed=False)
+    if where is not None:
+        return FilterText(dialect=WHERE, text=where)
+    return None if filter is None else FilterText(dialect=filter.dialect, text=filter.filter)
 
 
 def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery:
@@ -173,7 +183,9 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: d
     return SubscriptionView(
         name=str(subscription.name),
         **source,
-        **_shown_filter(subscription.filter),
+        **shown_filter(subscription.filter),
+        project=shown_projection(subscription.projection),
+        scopes=list(subscription.scopes) or None,
         delivery=_shown_delivery(subscription.delivery, headers),
         owner=subscription.owner,
         description=subscription.description,
@@ -183,7 +195,8 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: d
     )
 
 
-def _shown_filter(filter: FilterText | None) -> dict[str, Any]:
+def shown_filter(filter: FilterText | None) -> dict[str, Any]:
+    """The filter as it is shown: `where` or `filter`."""
     if filter is None:
         return {}
     return (
