@@ -70,6 +70,13 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RegexSettings:
+    fallback: bool
+    match_timeout: Seconds
+    budget: Seconds
+
+
+@dataclass(frozen=True, slots=True)
 class PushSettings:
     inflight: int
     total_inflight: int
@@ -85,6 +92,11 @@ class PushSettings:
     allow_loopback: str
     ca_file: str
     public_dns_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverSettings:
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,9 @@ class Settings:
     topics: TopicSettings
     ingest: IngestSettings
     pipeline: PipelineSettings
+    regex: RegexSettings
     push: PushSettings
+    deliver: DeliverSettings
     access: AccessSettings
     gateway: GatewaySettings
     observe: ObserveSettings

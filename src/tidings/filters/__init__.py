@@ -10,15 +10,31 @@ from tidings.filters.algebra import Filter
 from tidings.filters.dialects import DIALECTS
 from tidings.filters.dialects.printer import printed
 from tidings.filters.explain import Explanation, explain
+from tidings.filters.expressions import RE2_ONLY, RegexRules
 from tidings.filters.meaning import matches
 from tidings.filters.router import Batch, Matches, Router, RouteSpec
 
-__all__ = ["Batch", "Explanation", "Filter", "Matches", "RouteSpec", "Router", "explain", "matches", "parse", "printed"]
+__all__ = [
+    "Batch",
+    "Explanation",
+    "Filter",
+    "Matches",
+    "RegexRules",
+    "RouteSpec",
+    "Router",
+    "explain",
+    "matches",
+    "parse",
+    "printed",
+]
 
 
-def parse(dialect: str, raw: object) -> Filter:
-    """The filter that `raw` stands for in this dialect. Raises FilterSyntaxError with the place, and with what would be right."""
+def parse(dialect: str, raw: object, regex: RegexRules = RE2_ONLY) -> Filter:
+    """The filter that `raw` stands for in this dialect. Raises FilterSyntaxError with the place, and with what would be right.
+
+    `regex` says whether expressions that RE2 cannot say are allowed.
+    """
     known = DIALECTS.get(dialect) if isinstance(dialect, str) else None
     if known is None:
         raise FilterSyntaxError("this filter dialect is not known", at="dialect", found=dialect, expected=" or ".join(DIALECTS))
-    return known(raw)
+    return regex.parsed(known, raw)

@@ -134,7 +134,7 @@ class Text:
     def __post_init__(self) -> None:
         texts.check(self.pattern)
         if self.op in (TextOp.REGEX, TextOp.WHOLE):
-            texts.compiled(self.pattern)
+            texts.check_expression(self.pattern)
         if self.op is TextOp.LIKE:
             texts.like_parts(self.pattern)
 
@@ -185,7 +185,7 @@ class Each:
 
     path: ValuesPath
     over: Over
-    condition: Compare | OneOf | Text
+    condition: Compare | OneOf | Text | SlowText
 
     def __post_init__(self) -> None:
         if self.condition.path != ITEM:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from tidings.errors import FilterSyntaxError
 from tidings.filters import texts
-from tidings.filters.algebra import SlowText, Text, TextOp
-from tidings.filters.paths import Path
+from tidings.filters.algebra import AllOf, AnyOf, Each, Filter, Inside, Not, SlowText, Text, TextOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +19,30 @@ class RegexRules:
     budget: float = 0.1
     per_events: int = 1000
 
-    def condition(self, path: Path, op: TextOp, pattern: str) -> Text | SlowText:
-        """The condition for an expression (`op` is REGEX or WHOLE). Raises FilterSyntaxError for what is not allowed."""
-        try:
-            return Text(path, op, pattern)
-        except FilterSyntaxError:
-            if not self.fallback:
-                raise
-        texts.compiled_slowly(pattern)
-        return SlowText(path, op, pattern, self.match_timeout)
+    def parsed(self, parse: Callable[[object], Filter], raw: object) -> Filter:
+        """What `parse` makes of `raw` under these rules. Raises FilterSyntaxError for expressions that they do not allow."""
+        if not self.fallback:
+            return parse(raw)
+        with texts.allowing_backtracking():
+            return _limited(parse(raw), self.match_timeout)
 
 
 RE2_ONLY = RegexRules()
+
+
+def _limited(filter: Filter, limit: float) -> Filter:
+    """The filter, with a limit of time on each expression that needs backtracking."""
+    match filter:
+        case AllOf(parts):
+            return AllOf(tuple(_limited(part, limit) for part in parts))
+        case AnyOf(parts):
+            return AnyOf(tuple(_limited(part, limit) for part in parts))
+        case Not(part):
+            return Not(_limited(part, limit))
+        case Each(_, _, Text() as condition):
+            return replace(filter, condition=_limited(condition, limit))  # type: ignore[arg-type]
+        case Inside(_, _, part):
+            return replace(filter, part=_limited(part, limit))
+        case Text(path, TextOp.REGEX | TextOp.WHOLE as op, pattern) if not texts.is_linear(pattern):
+            return SlowText(path, op, pattern, limit)
+    return filter

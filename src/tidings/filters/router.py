@@ -112,7 +112,7 @@ class Router:
             lanes, aside, plainly = self._group(kind, topic).match_one(position, head, data)
         except Exception as error:  # the last line of defense: one event must not stop the others
             return OneMatch([], [SetAside(0, None, f"{type(error).__name__}: {error}")])
-        return OneMatch(sorted(set(lanes)), aside, plainly)
+        return OneMatch(sorted(set(lanes)) if len(lanes) > 1 else lanes, aside, plainly)
 
     def _by_kind(self, topics: Sequence[int]) -> Iterator[tuple[int, Numbers]]:
         kinds = np.fromiter(map(self._kind_of.get, map(int, topics), repeat(_NO_KIND)), np.int64, len(topics))
@@ -141,7 +141,8 @@ class Router:
     def _group(self, kind: int, topic: int) -> Group:
         group = self._groups.get(kind)
         if group is not None:
-            self._groups.move_to_end(kind)
+            if len(self._groups) > 1:
+                self._groups.move_to_end(kind)
             return group
         routes = [route for number in self._kinds[kind] for route in self._sets[number]]
         before = self._before.pop(topic, None)

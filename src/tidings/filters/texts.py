@@ -5,7 +5,9 @@ Where the operator allows it, what RE2 cannot say runs by backtracking, with a l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +29,36 @@ def check(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise FilterSyntaxError("the text holds half a surrogate pair", found=text, expected="Unicode text") from error
+
+
+_backtracking_allowed: ContextVar[bool] = ContextVar("backtracking allowed", default=False)
+
+
+@contextmanager
+def allowing_backtracking() -> Iterator[None]:
+    """While a filter is parsed under rules that allow it, expressions may be such that only backtracking can try them."""
+    token = _backtracking_allowed.set(True)
+    try:
+        yield
+    finally:
+        _backtracking_allowed.reset(token)
+
+
+def check_expression(pattern: str) -> None:
+    """Refuse what cannot be compiled, with the reason RE2 gives."""
+    if not _backtracking_allowed.get() or is_linear(pattern):
+        compiled(pattern)
+    else:
+        compiled_slowly(pattern)
+
+
+def is_linear(pattern: str) -> bool:
+    """Whether RE2 can say it."""
+    try:
+        compiled(pattern)
+    except FilterSyntaxError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4096)
@@ -67,16 +99,6 @@ def backtracking(pattern: str, whole: bool, limit: float) -> Callable[[str], boo
             return False
 
     return found
-
-
-def ran_out(pattern: str, whole: bool, limit: float, text: str) -> bool:
-    """Whether trying the expression on this text ends for want of time."""
-    expression = compiled_slowly(pattern)
-    try:
-        (expression.fullmatch if whole else expression.search)(text, timeout=limit)
-    except TimeoutError:
-        return True
-    return False
 
 
 def _options() -> Any:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from tidings.filters.algebra import Filter, SlowText
+from tidings.filters.algebra import Each, Filter, Inside, Leaf, SlowText
 from tidings.filters.routing.predicates import Predicate, leaves
 from tidings.filters.routing.spec import RouteSpec
 
@@ -74,7 +74,16 @@ def unwatched(route: int, filter: Filter, test: Predicate) -> Predicate:
 
 def is_watched(filter: Filter) -> bool:
     """Whether some condition runs a backtracking expression."""
-    return any(isinstance(leaf, SlowText) for leaf in leaves(filter))
+    return any(_is_slow(leaf) for leaf in leaves(filter))
+
+
+def _is_slow(leaf: Leaf) -> bool:
+    match leaf:
+        case Each(_, _, condition):
+            return isinstance(condition, SlowText)
+        case Inside(_, _, part):
+            return is_watched(part)
+    return isinstance(leaf, SlowText)
 
 
 def spending(budget: Budget, test: Predicate, clock: Callable[[], float]) -> Predicate:

@@ -29,6 +29,7 @@ from tidings.filters.routing.decoding import NOTHING, TakeRow, attribute_text, h
 
 Column: TypeAlias = list[Any]
 _SMALL = 500
+_JSON = "application/json"
 _IN_HEAD = (AttributePath, AttributeTextPath, HeaderPath)
 _IN_PAYLOAD = (DataPath, MemberTextPath, ScalarsPath, OnlyScalarPath, QueryTextPath)
 
@@ -69,12 +70,20 @@ class Table:
 class Row:
     """The values of one event, by the number of the path, and its payload if that is meant as JSON."""
 
-    __slots__ = ("payload", "stored", "values")
+    __slots__ = ("_data", "_head", "_stored", "payload", "values")
 
-    def __init__(self, values: Sequence[Any], payload: bytes | None, stored: Stored) -> None:
+    def __init__(self, values: Sequence[Any], payload: bytes | None, head: bytes, data: bytes | None) -> None:
         self.values = values
         self.payload = payload
-        self.stored = stored
+        self._head = head
+        self._data = data
+        self._stored: Stored | None = None
+
+    @property
+    def stored(self) -> Stored:
+        if self._stored is None:
+            self._stored = Stored((self._head,), (self._data,))
+        return self._stored
 
 
 class Reader:
@@ -115,14 +124,13 @@ class Reader:
     def row(self, head: bytes, data: bytes | None) -> Row:
         """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
         decoded = self._heads.decode(head)
-        json = (decoded.type is MISSING and decoded.base64 is MISSING) or is_json(decoded.type, decoded.base64)
+        json = (decoded.type == _JSON and decoded.base64 is MISSING) or is_json(decoded.type, decoded.base64)
         payload = data if json and data is not None and is_shallow(data) else None
-        stored = Stored((head,), (data,))
         try:
             found = self._row(decoded, self._tree.decode(NOTHING if payload is None else payload))
         except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it
-            found = [column[0] for column in self.read(stored.heads, stored.datas).columns]
-        return Row(found, payload, stored)
+            found = [column[0] for column in self.read((head,), (data,)).columns]
+        return Row(found, payload, head, data)
 
     def read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
         """Fill in the columns of the data paths, before anything is made of them. A payload of None has no values."""

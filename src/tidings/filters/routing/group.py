@@ -61,6 +61,7 @@ class Group:
         self._gone[list(gone)] = True
         self._out = set(gone)
         self.lanes = np.array([route.lane for route in routes], np.int64)
+        self._lane_of = [route.lane for route in routes]
         self._since = np.array([route.since for route in routes], np.int64)
         self._until = np.array([FOREVER if route.until is None else route.until for route in routes], np.int64)
         self._until[self._gone] = -1
@@ -107,24 +108,22 @@ class Group:
 
     def match_one(self, position: int, head: bytes, data: bytes | None) -> tuple[list[int], list[SetAside], bool]:
         """The lanes of one event, what was set aside (as event 0), and whether it was read plainly."""
-        self._refill(1)
-        routes, plainly = list(self._open), False
-        aside: list[SetAside] = []
-        problems: list[Problem] = []
-        for part in self._parts:
-            found, troubles, bad, fell_back = part.match_one(head, data)
-            routes += found
-            problems += troubles
-            plainly |= fell_back
-            if bad is not None and not aside:
-                aside.append(_unreadable(0, bad))
-        since, until = self._since, self._until
+        if self.watched:
+            self._refill(1)
+        routes, problems, bad, plainly = self._parts[0].match_one(head, data)
+        if len(self._parts) > 1:
+            added, more, _, also = self._parts[1].match_one(head, data)
+            routes, problems, plainly = routes + added, problems + more, plainly or also
+        if self._open:
+            routes = routes + self._open
         if not self._newest < position <= self._oldest_end:
-            routes = [route for route in routes if since[route] < position <= until[route]]
+            routes = [route for route in routes if self._since[route] < position <= self._until[route]]
+        aside = [_unreadable(0, bad)] if bad is not None else []
         if problems:
             at = np.array([position])
             aside += [self._problem(one) for one in problems if one.route not in routes and self._governs(one, at)]
-        return self.lanes[routes].tolist() if routes else [], aside, plainly
+        lane_of = self._lane_of
+        return [lane_of[route] for route in routes], aside, plainly
 
     def alone_pays(self, events: int) -> bool:
         """Whether to match this many events one by one."""

@@ -37,7 +37,7 @@ if ranges is not None:
     if cuts: found += sets[bisect(cuts, at_piece)]
 if left is not None: tried(left, row, found, problems)"""
 
-Match: TypeAlias = Callable[[tuple[Any, ...], Row, list[Problem]], list[int]]
+Match: TypeAlias = Callable[[Sequence[Any], Row, list[Problem]], list[int]]
 
 
 class OneByOne:
@@ -71,12 +71,11 @@ class Single:
 
     def match(self, row: Row, problems: list[Problem]) -> list[int]:
         """The routes whose filter holds, a route perhaps twice."""
-        keys = tuple(row.values)
+        keys = row.values
         if self._confusable:
-            changed = list(keys)
+            keys = list(keys)
             for number in self._confusable:
-                changed[number] = key_of(changed[number])
-            keys = tuple(changed)
+                keys[number] = key_of(keys[number])
         try:
             return self._match(keys, row, problems)
         except TypeError:  # an array or object where a value is looked up
