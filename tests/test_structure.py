@@ -34,6 +34,7 @@ HOMES = {
     "httptools": ("ingest/protocol.py",),
     "pyreqwest": ("delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
     "re2": ("filters/texts.py",),
+    "regex": ("filters/texts.py",),
     "jsonschema_rs": ("events/schema.py",),
     "jwt": ("access/jwts.py", "access/gateway.py"),
     "cryptography": ("access/", "delivery/push/signing.py", "client/webhooks.py"),

@@ -27,8 +27,6 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
-import re2
-
 from tidings.errors import FilterSyntaxError
 from tidings.filters.algebra import (
     Always,
@@ -190,7 +188,7 @@ def _affix(op: TextOp) -> Callable[[object, Path, str], Filter]:
 
     def condition(raw: object, path: Path, at: str) -> Filter:
         if isinstance(raw, dict) and list(raw) == [_IGNORE_CASE]:
-            text = re2.escape(_text(raw[_IGNORE_CASE], f"{at}/{_IGNORE_CASE}"))
+            text = re.escape(_text(raw[_IGNORE_CASE], f"{at}/{_IGNORE_CASE}"))
             return Text(path, TextOp.REGEX, rf"(?i)\A{text}" if op is TextOp.PREFIX else rf"(?i){text}\z")
         return Text(path, op, _text(raw, at))
 
@@ -198,7 +196,7 @@ def _affix(op: TextOp) -> Callable[[object, Path, str], Filter]:
 
 
 def _ignoring_case(raw: object, path: Path, at: str) -> Filter:
-    return Text(path, TextOp.REGEX, rf"(?i)\A{re2.escape(_text(raw, at))}\z")
+    return Text(path, TextOp.REGEX, rf"(?i)\A{re.escape(_text(raw, at))}\z")
 
 
 def _wildcard(raw: object, path: Path, at: str) -> Filter:
