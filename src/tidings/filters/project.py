@@ -108,17 +108,20 @@ class _Projecting:
         self._keep = mode is Mode.INCLUDE
         self._joining = Joining()
 
-    def left(self, at: int, place: Places | None) -> bytes | None:
+    def left(self, at: int, place: Places) -> bytes | None:
         """What is left of the value that begins here; None: nothing, not even an empty value."""
         spans = self._spans
         end = spans.end(at)
-        if place is not None and place.whole:
+        if place.whole:
             return self._data[at:end] if self._keep else None
-        if place is None or not (spans.is_object(at) or spans.is_array(at)):
+        if not (spans.is_object(at) or spans.is_array(at)):
             return None if self._keep else self._data[at:end]
         kept, all_of_it = [], True
         for child, below in self._children(at, place):
-            left = self.left(child.value, below)
+            if below is None and not self._keep:
+                kept.append(self._data[child.begin : child.end])
+                continue
+            left = None if below is None else self.left(child.value, below)
             all_of_it &= left is not None and len(left) == child.end - child.value
             if left is not None:
                 kept.append(self._data[child.begin : child.value] + left)
