@@ -10,8 +10,9 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -19,7 +20,7 @@ from tidings.access.gateway import GatewayKey
 from tidings.access.rules import OPEN, check_access
 from tidings.access.sealing import Box, sealing_key
 from tidings.access.tokens import Gate
-from tidings.clock import SystemClock
+from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
@@ -40,6 +41,9 @@ from tidings.log.wake import Listener
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.store import SqlRegistryWriter, open_writer
+
+if TYPE_CHECKING:
+    from tidings.delivery.push.reaching import Reach
 
 PUBLISH_FROM, PUBLISH_TO = "/api/topics/", "/events"
 BOARD_INTERVAL = 1.0
@@ -117,6 +121,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         board=board,
         box=Box(secret),
         gateway_key=GatewayKey(secret),
+        reach=_reaching(settings, clock, stack),
     )
     tasks = Tasks()
     stack.push_async_callback(tasks.end)
@@ -124,6 +129,20 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     tasks.start(_sweep(parts, duplicates))
     tasks.start(_show(tally, board))
     return Api(parts)
+
+
+def _reaching(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Callable[[], Reach]:
+    """The way out, made when it is first needed: most api processes never call anybody."""
+
+    @cache
+    def reach() -> Reach:
+        from tidings.delivery.push.reaching import Reach
+
+        made = Reach(settings.push, settings.server, clock)
+        stack.push_async_callback(made.close)
+        return made
+
+    return reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class IngestSettings:
     batch_bytes: Size
     reading_bytes: Size
     transport_headers: tuple[str, ...]
+    webhook_origins: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class PushSettings:
     allow_loopback: str
     ca_file: str
     public_dns_name: str
+    callback_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,7 @@ def _convert(kind: Any, value: Any, at: str) -> Any:
         if not isinstance(items, list):
             raise Misconfigured("a list is expected", at=at, found=value)
         return tuple(_convert(typing.get_args(kind)[0], item, f"{at}[{n}]") for n, item in enumerate(items))
-    converters: Mapping[Any, Any] = {Seconds: seconds, Size: size, int: _integer, str: _text, Path: Path}
+    converters: Mapping[Any, Any] = {Seconds: seconds, Size: size, int: _integer, bool: _boolean, str: _text, Path: Path}
     try:
         return converters[kind](value)
     except (ValueError, TypeError) as error:
@@ -253,9 +255,17 @@ _WANTED: Mapping[Any, str] = {
     Seconds: 'a duration such as "30s", "10m", "7d"',
     Size: 'a size such as 65536, "64KiB", "32MiB"',
     int: "a whole number",
+    bool: "true or false",
     str: "a text",
     Path: "a path",
 }
+
+
+def _boolean(value: object) -> bool:
+    words = {True: True, False: False, "true": True, "false": False}
+    if isinstance(value, bool | str) and value in words:
+        return words[value]
+    raise ValueError(value)
 
 
 def seconds(value: object) -> Seconds:

@@ -13,7 +13,9 @@ TidingsError
 │   │   └── DuplicateEvent
 │   ├── Expired
 │   ├── TooLarge
-│   └── UnsupportedFormat
+│   ├── UnsupportedFormat
+│   ├── SinkForbidden
+│   └── HandshakeRefused
 ├── Unavailable           trying later may work
 │   ├── LogUnavailable
 │   ├── Overloaded
@@ -161,6 +163,18 @@ class UnsupportedFormat(Rejected):
     """A content type or encoding this hub does not read."""
 
     code = "unsupported-format"
+
+
+class SinkForbidden(Rejected):
+    """A callback's address may not be reached, or not be found. Never tells the address that a name stands for."""
+
+    code = "sink-forbidden"
+
+
+class HandshakeRefused(Rejected):
+    """The callback does not consent to deliveries."""
+
+    code = "handshake-refused"
 
 
 class Unavailable(TidingsError):

@@ -43,6 +43,8 @@ TITLES: Mapping[str, str] = {
     "expired": "It was removed after its retention",
     "too-large": "Too large",
     "unsupported-format": "This content type is not read here",
+    "sink-forbidden": "The callback may not be reached",
+    "handshake-refused": "The callback does not consent",
     "unavailable": "Not possible now, try again later",
     "log-unavailable": "The log cannot take or give events now",
     "overloaded": "More is waiting than the hub holds in memory",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tidings.access.gateway import GatewayKey
 from tidings.access.sealing import Box
@@ -17,6 +19,9 @@ from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
 from tidings.registry.port import RegistryWriter
+
+if TYPE_CHECKING:
+    from tidings.delivery.push.reaching import Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class Parts:
     board: Board
     box: Box
     gateway_key: GatewayKey
+    reach: Callable[[], Reach]
 
     @property
     def snapshot(self) -> Snapshot:

@@ -112,12 +112,14 @@ class Consent(StrEnum):
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handshake came to. `origin` goes with every delivery (WH-12).
+    """What a handshake came to. `origin` goes with every delivery (WH-12), at most `rate` a minute.
 
     While consent is pending nothing is sent; `secret_digest` is that of the secret in the callback address, good `until` then.
     """
 
     origin: str
+    policy: str = "require"
     consent: Consent = Consent.GIVEN
+    rate: int | None = None
     secret_digest: str = ""
     until: Instant | None = None

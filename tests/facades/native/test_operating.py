@@ -30,11 +30,12 @@ from tidings.observe.board import Board
 ROUTES = {
     "/api/topics": {"get"},
     "/api/topics/{name}": {"get", "put", "delete"},
-    "/api/topics/{name}/events": {"get", "post"},
+    "/api/topics/{name}/events": {"get", "post", "options"},
     "/api/topics/{name}/explain": {"post"},
     "/api/subscriptions": {"get"},
     "/api/subscriptions/{name}": {"get", "put", "delete"},
     "/api/subscriptions/{name}/secret/rotate": {"post"},
+    "/api/webhooks/confirm/{secret}": {"get", "post"},
     "/api/.well-known/jwks.json": {"get"},
     "/api/providers": {"get"},
     "/api/providers/{name}": {"get", "put", "delete"},

@@ -107,7 +107,7 @@ def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -
         sending_delay=_first(push.sending_delay, preset.sending_delay, 0.0),
         pace=PacePolicy(
             _either(push.rate, preset.rate),
-            _either(push.rate_per_minute, preset.rate_per_minute),
+            _least(_either(push.rate_per_minute, preset.rate_per_minute), push.webhook.rate if push.webhook else None),
             _first(push.adaptive_rate, preset.adaptive_rate, False),
         ),
         breaker=breaker,
@@ -183,6 +183,11 @@ def _open_items(preset: DeliveryWishes, ordering: Ordering, batch: BatchPolicy |
         return min(most, inflight * KEYS_AHEAD)
     # Hermes: "pending requests" are all that were read and are not finished (HER-82).
     return min(most, inflight) if preset.preset == "hermes" else most
+
+
+def _least(wish: int | None, allowed: int | None) -> int | None:
+    """What a callback allows bounds what was wished for (WH-11)."""
+    return min((rate for rate in (wish, allowed) if rate is not None), default=None)
 
 
 def _either(wish: T | None, preset: T | None) -> T | None:

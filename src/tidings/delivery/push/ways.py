@@ -47,6 +47,12 @@ def origin_of(url: Url) -> Origin:
     return Origin(url.scheme, url.host_str or "", url.port_or_known_default or 0)
 
 
+def place_of(url: str) -> tuple[str, int]:
+    """Host and port of an address as the client reads it. Raises ValueError."""
+    origin = origin_of(Url(url))
+    return origin.host, origin.port
+
+
 class Way(NamedTuple):
     """One judged way to an origin. `address` None: the URL's host is the address already."""
 

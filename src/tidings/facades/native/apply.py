@@ -12,14 +12,16 @@ from pydantic import BeforeValidator, Field
 
 from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
-from tidings.facades import changing
+from tidings.facades import changing, handshaking
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
 from tidings.facades.native.subscription_body import SubscriptionBody
 from tidings.facades.native.subscriptions import secret_in, wanted_by
 from tidings.facades.native.topics import TopicBody, topic_from
+from tidings.facades.native.webhooks import policy_in
 from tidings.facades.native.wire import Wire
+from tidings.facades.parts import Parts
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules import parse_name
@@ -77,6 +79,8 @@ async def apply(
     """Bring the hub to what the document says."""
     given = _documents(body, parts.snapshot, caller)
     changing.check_documents(given)
+    if not dry_run:
+        given = await _shaken(parts, body, given)
     wanted = changing.safe(parts, given)
     found = difference(parts.snapshot, wanted, _pruned(body, parts.snapshot, wanted, caller))
     if not dry_run and (found.puts or found.endings):
@@ -88,6 +92,12 @@ async def apply(
     return Applied(
         dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision, secrets=made or None
     )
+
+
+async def _shaken(parts: Parts, body: HubDocument, given: list[Document]) -> list[Document]:
+    """The documents, once every new callback that is to be asked has consented."""
+    asked = {parse_name(one.name): policy_in(one.handshake) for one in body.subscriptions or () if one.name is not None}
+    return [await handshaking.shaken(parts, one, asked[one.name]) if isinstance(one, Subscription) else one for one in given]
 
 
 def _secrets(given: list[Document]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from tidings.facades.native import (
     status,
     subscriptions,
     topics,
+    webhooks,
 )
 from tidings.facades.native.doorstep import Doorstep
 from tidings.facades.native.page import page
@@ -49,7 +50,7 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    below = (reading, explain, lanes, policies, secrets)
+    below = (reading, explain, lanes, policies, secrets, webhooks)
     for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)

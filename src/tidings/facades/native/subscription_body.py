@@ -9,6 +9,7 @@ from pydantic import Field
 
 from tidings.access.secrets import COVER
 from tidings.errors import Malformed
+from tidings.facades.handshaking import kept
 from tidings.facades.native.credential_body import (
     CredentialBody,
     Signing,
@@ -17,8 +18,10 @@ from tidings.facades.native.credential_body import (
     credential_shown,
     signing_from,
 )
+from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_from
 from tidings.facades.native.project_body import ProjectBody, projection_from, shown_projection
-from tidings.facades.native.wire import Duration, Labels, Wire, time_of
+from tidings.facades.native.webhooks import Handshake, policy_in
+from tidings.facades.native.wire import Labels, Wire, time_of
 from tidings.registry.model import (
     ContentMode,
     Delivery,
@@ -45,8 +48,8 @@ class FilterBody(Wire):
     filter: Any
 
 
-class DeliveryBody(Wire):
-    """How events reach the subscriber. What is left out is the hub's default."""
+class DeliveryBody(PolicyBody):
+    """How events reach the subscriber. What is left out is as the preset has it, or the hub."""
 
     kind: Literal["push", "pull"] = "push"
     url: str | None = Field(default=None, description="The callback; for push only.")
@@ -56,11 +59,6 @@ class DeliveryBody(Wire):
         default=None, description="Who the hub is to the callback; secrets are shown as ***."
     )
     signing: Signing = Field(default="none", description="Signatures of Standard Webhooks; the hub makes the key.")
-    inflight: int | None = Field(default=None, description="Requests on their way at the same time at the most.")
-    tries: int | None = Field(default=None, description="Attempts before an event becomes a dead letter.")
-    retry_first: Duration | None = None
-    retry_max: Duration | None = None
-    attempt_timeout: Duration | None = None
 
 
 class SubscriptionBody(Wire):
@@ -82,6 +80,10 @@ class SubscriptionBody(Wire):
     description: str = ""
     labels: Labels = Field(default_factory=dict)
     signing: SigningView | None = Field(default=None, description="Only shown; what is put back here changes nothing.")
+    handshake: Handshake = Field(
+        default="none", description="Ask the callback for its consent first, and what to do when it knows no handshake."
+    )
+    consent: str | None = Field(default=None, description="Only shown: given, pending or unverified, where it was asked for.")
 
 
 class SubscriptionView(Wire):
@@ -100,6 +102,8 @@ class SubscriptionView(Wire):
     labels: Labels
     created: str
     signing: SigningView | None = None
+    handshake: str = "none"
+    consent: str | None = None
     approvals: dict[str, str] | None = Field(default=None, description="State of the approval per topic, where one is needed.")
 
 
@@ -158,13 +162,10 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
         url=url,
         credential=basic or credential_from(wanted.credential, url, standing),
         signing=signing_from(wanted.signing, standing),
+        webhook=kept(url, policy_in(body.handshake), standing),
         mode=ContentMode(wanted.mode),
         headers=_uncovered(wanted.headers, standing),
-        inflight=wanted.inflight,
-        tries=wanted.tries,
-        retry_first=wanted.retry_first,
-        retry_max=wanted.retry_max,
-        attempt_timeout=wanted.attempt_timeout,
+        **wishes_from(wanted),
     )
 
 
@@ -191,8 +192,14 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: d
         description=subscription.description,
         labels=dict(subscription.labels),
         created=time_of(subscription.created) or "",
+        **_shown_webhook(subscription.delivery),
         approvals=dict(approvals) or None,
     )
+
+
+def _shown_webhook(delivery: Delivery) -> dict[str, Any]:
+    webhook = delivery.webhook if isinstance(delivery, Push) else None
+    return {} if webhook is None else {"handshake": webhook.policy, "consent": webhook.consent.value}
 
 
 def shown_filter(filter: FilterText | None) -> dict[str, Any]:
@@ -215,9 +222,5 @@ def _shown_delivery(delivery: Delivery, headers: dict[str, str]) -> DeliveryBody
         headers=headers,
         credential=credential_shown(delivery.credential),
         signing=delivery.signing[0].version.value if delivery.signing else "none",
-        inflight=delivery.inflight,
-        tries=delivery.tries,
-        retry_first=delivery.retry_first,
-        retry_max=delivery.retry_max,
-        attempt_timeout=delivery.attempt_timeout,
+        **shown_wishes(delivery),
     )

@@ -9,10 +9,11 @@ from fastapi import APIRouter, Response
 from tidings.access.principals import Principal, Right
 from tidings.access.signing_keys import shown_once
 from tidings.errors import Forbidden
-from tidings.facades import changing
+from tidings.facades import changing, handshaking
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.credential_body import headers_shown, signing_shown
 from tidings.facades.native.subscription_body import SubscriptionBody, SubscriptionView, subscription_from, view_of
+from tidings.facades.native.webhooks import policy_in
 from tidings.facades.native.wire import Wire, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Name, Push, Subscription, TopicsSource
@@ -71,6 +72,8 @@ async def put_subscription(
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
     wanted = wanted_by(caller, full, body, standing)
+    changing.check_documents([wanted])
+    wanted = await handshaking.shaken(parts, wanted, policy_in(body.handshake))
     stored = await _store(parts, caller, wanted)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
     return shown(parts, stored, secret_in(wanted))
