@@ -12,13 +12,14 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.builders import a_name, a_subscription, a_topic
 from tests.receivers import Answer, Arrival, Receiver, Script
 from tidings.clock import Instant, SystemClock
-from tidings.config import Settings, load
+from tidings.config import DeliverSettings, Settings, load
 from tidings.delivery.push.run import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.events.checks import checked
@@ -109,16 +110,18 @@ class World:
         return self.reader.result(command.id) or ""
 
     @asynccontextmanager
-    async def delivering(self) -> AsyncIterator[None]:
-        """The deliver process, in this loop."""
+    async def delivering(self, workers: int = 1) -> AsyncIterator[None]:
+        """The deliver process, or several of them, in this loop."""
         stop = asyncio.Event()
-        task = asyncio.create_task(run(self.settings, stop, self.board))
+        settings = replace(self.settings, deliver=DeliverSettings(workers))
+        boards = [self.board, *(Board(self.settings.data / "run", f"deliver-{n}") for n in range(1, workers))]
+        tasks = [asyncio.create_task(run(settings, stop, board, n)) for n, board in enumerate(boards)]
         try:
-            await until(lambda: self.board.face().ready or task.done())
+            await until(lambda: all(board.face().ready for board in boards) or any(task.done() for task in tasks))
             yield
         finally:
             stop.set()
-            await task
+            await asyncio.gather(*tasks)
 
     async def close(self) -> None:
         await self.log.close()

@@ -47,7 +47,8 @@ def add_to(app: typer.Typer) -> None:
         "pipeline": "routes events into lanes on Spark",
         "deliver": "pushes what is in the lanes to callbacks",
     }.items():
-        app.command(part, help=f"Run only the part that {does}.", rich_help_panel="Single parts")(_part_command(part))
+        body = _deliver if part == "deliver" else _part_command(part)
+        app.command(part, help=f"Run only the part that {does}.", rich_help_panel="Single parts")(body)
 
 
 def _part_command(part: str) -> Any:
@@ -67,6 +68,19 @@ def _part_command(part: str) -> Any:
         with_exit_code(Hub(), act)
 
     return run
+
+
+def _deliver(
+    data: Data = None,
+    port: Port = None,
+    host: Host = None,
+    config: Config = None,
+    log_format: LogFormat = None,
+    lifeline: Lifeline = None,
+    worker: Annotated[int, typer.Option(help="Which of the deliver.workers to run.", min=0, max=15)] = 0,
+) -> None:
+    part = f"deliver-{worker}" if worker else "deliver"
+    _part_command(part)(data, port, host, config, log_format, lifeline)
 
 
 def settings_of(

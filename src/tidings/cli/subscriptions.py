@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tidings.cli import policies
 from tidings.cli.command import Hub, command
+from tidings.cli.policies import PolicySetting, Preset, settings_in, told
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Rejected
@@ -20,6 +22,7 @@ subscriptions = typer.Typer(help="Subscriptions: who gets which events, how.", n
 def add_to(app: typer.Typer) -> None:
     """Register subscribe, unsubscribe and the group `subscription`."""
     command(app, "subscribe")(subscribe)
+    policies.add_to(subscriptions)
     app.add_typer(subscriptions, name="subscription")
     command(app, "unsubscribe")(delete)
 
@@ -46,6 +49,8 @@ def subscribe(
     ] = None,
     inflight: Annotated[int | None, typer.Option(help="Requests on their way at the same time.", min=1)] = None,
     tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
+    preset: Preset = None,
+    setting: PolicySetting = None,
     description: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
     """Subscribe to topics: matching events are pushed to a callback from now on."""
@@ -57,7 +62,9 @@ def subscribe(
         "where": where,
         "project": _projection(include, exclude, jsonpath),
         "scopes": scope,
-        "delivery": {"kind": "pull"} if pull else _given({**push, "inflight": inflight, "tries": tries}),
+        "delivery": {"kind": "pull"}
+        if pull
+        else _given({**push, "inflight": inflight, "tries": tries, "preset": preset, **settings_in(setting)}),
         "description": description,
     }
     chosen = name or f"{topics[0]}-{'pull' if pull else _host(to or '')}"
@@ -152,7 +159,7 @@ def activate(hub: Hub, name: SubscriptionName) -> None:
 
 def _set_state(hub: Hub, name: str, state: str) -> None:
     done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", {"state": state})
-    _told(hub, done, f"subscription {name} is {state}")
+    told(hub, done, f"subscription {name} is {state}")
 
 
 @command(subscriptions, "rewind")
@@ -164,7 +171,7 @@ def rewind(
     """Move a subscription back or forward in its lane; what lies after it is delivered (again)."""
     place = {"first": "_first", "last": "_last"}.get(to, to)
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/rewind", {"to": place})
-    _told(hub, done, f"subscription {name} goes on after {to}")
+    told(hub, done, f"subscription {name} goes on after {to}")
 
 
 @command(subscriptions, "redeliver")
@@ -177,14 +184,7 @@ def redeliver(
     """Send events again, whatever became of them before."""
     wanted = {"positions": cursors or [], "deadLetters": dead_letters}
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/redeliver", wanted)
-    _told(hub, done, "they are sent again")
-
-
-def _told(hub: Hub, done: Any, sentence: str) -> None:
-    if hub.json:
-        print_json(done)
-    else:
-        say(sentence if done["applied"] else f"{sentence}, as soon as delivery comes to it")
+    told(hub, done, "they are sent again")
 
 
 @command(subscriptions, "deliveries")
@@ -209,7 +209,7 @@ def dead_letters(
     """Show the events that will not be tried again unless asked."""
     path = f"/api/subscriptions/{segment(name)}/dead-letters"
     if drop:
-        _told(hub, hub.client.delete(path), "the dead letters are gone")
+        told(hub, hub.client.delete(path), "the dead letters are gone")
         return
     found = hub.client.get(path, {"limit": limit})
     if hub.json:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tidings.access.rules import check_access
 from tidings.config import Settings
+from tidings.delivery.push.sharing import MOST_WORKERS
 from tidings.errors import Misconfigured, PortInUse
 from tidings.java import Java, find_java
 from tidings.observe import lines
@@ -39,6 +40,8 @@ def clashes(settings: Settings) -> Iterator[str]:
         yield "push.inflight is above push.total_inflight: one subscription could take all requests and starve the others"
     if push.tries < 1:
         yield "push.tries is below 1: nothing would ever be sent"
+    if not 1 <= settings.deliver.workers <= MOST_WORKERS:
+        yield f"deliver.workers is {settings.deliver.workers}: 1 to {MOST_WORKERS} processes can deliver"
     if serve.restart_first > serve.restart_max:
         yield "serve.restart_first is above serve.restart_max: the first wait would already be longer than the longest"
 

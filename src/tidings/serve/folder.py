@@ -118,7 +118,8 @@ def part_held(folder: Path, part: str, patience: float = 0.0) -> Iterator[None]:
 
 def wait_for_parts_to_end(folder: Path, patience: float = 5.0) -> None:
     """After a killed supervisor its children end by themselves; wait for that, so that their port and files are free."""
-    for part in PARTS:
+    others = sorted(path.stem for path in (folder / RUN).glob("deliver-*.lock"))
+    for part in (*PARTS, *others):
         with part_held(folder, part, patience):
             pass
 

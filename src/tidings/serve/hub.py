@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tidings.config import Settings
+from tidings.delivery.push.sharing import part_name
 from tidings.java import Java
 from tidings.observe import lines
 from tidings.observe.board import read_faces
@@ -88,7 +89,12 @@ def _parts(settings: Settings, java: Java, form: str, config: Path | None) -> li
     flags += ["--config", str(config)] if config else []
     flags += ["--log-format", form, "--lifeline", "{lifeline}"]
     environ = {"JAVA_HOME": str(java.home), "PYTHONUNBUFFERED": "1"}
-    return [Part(name, (sys.executable, "-m", "tidings.cli", name, *flags), stage, environ) for name, stage in STAGES.items()]
+    command = (sys.executable, "-m", "tidings.cli")
+    made = [Part(name, (*command, name, *flags), stage, environ) for name, stage in STAGES.items()]
+    for worker in range(1, settings.deliver.workers):
+        deliver = (*command, "deliver", *flags, "--worker", str(worker))
+        made.append(Part(part_name(worker), deliver, STAGES["deliver"], environ))
+    return made
 
 
 def _kept(config: Path | None, settings: Settings) -> Path | None:

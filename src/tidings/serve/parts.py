@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -63,15 +64,16 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
 
 def _run_body(part: str, settings: Settings, board: Board) -> None:
     board.flush(force=True)
-    match part:
+    match part.partition("-")[0]:
         case "api":
             from tidings.app import run_api
 
             _run_async(run_api, settings, board)
         case "deliver":
             from tidings.delivery.push.run import run as run_deliver
+            from tidings.delivery.push.sharing import worker_of
 
-            _run_async(run_deliver, settings, board)
+            _run_async(partial(run_deliver, number=worker_of(part)), settings, board)
         case "pipeline":
             os.environ["JAVA_HOME"] = str(find_java().home)
             from tidings.pipeline.run import run as run_pipeline

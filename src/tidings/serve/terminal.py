@@ -45,7 +45,9 @@ class Terminal:
         if self._as_json:
             return text if text.startswith("{") else json.dumps({"part": part, "message": text}, ensure_ascii=False)
         name = part.ljust(_WIDTH)
-        return f"\x1b[{_COLORS.get(part, '0')}m{name}\x1b[0m │ {text}" if self._colored else f"{name} │ {text}"
+        return (
+            f"\x1b[{_COLORS.get(part.partition('-')[0], '0')}m{name}\x1b[0m │ {text}" if self._colored else f"{name} │ {text}"
+        )
 
     def _print(self) -> None:
         try:

@@ -68,6 +68,8 @@ class Commands:
         except msgspec.MsgspecError as error:
             logger.warning("a command cannot be read and is passed over: %s", error)
             return
+        if not self._engine.mine(command.lane):
+            return
         if self._store.result(command.id) is None and not self._engine.ledger.is_applied(command.id):
             result = self._apply(command)
             self._engine.ledger.applied(Applied(command.id, self._clock.now(), result))

@@ -60,6 +60,7 @@ class Engine:
         self._lanes: dict[LaneNumber, PushLane] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
+        self.mine = around.mine
         self._workers: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._burst_planned = False
@@ -83,13 +84,15 @@ class Engine:
         self.adopt(snapshot)
         known = {subscription.lane for subscription in snapshot.subscriptions.values()}
         for key, lane in saved.items():
-            if key.lane not in known and lane.state != "deleted":
+            if key.lane not in known and lane.state != "deleted" and self.mine(key.lane):
                 self._delete(self._made(key, f"lane {key.lane}"))
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Deliver by what is in force now: new lanes are looked at, changed ones follow, deleted ones end."""
         present = set()
         for subscription in snapshot.subscriptions.values():
+            if not self.mine(subscription.lane):
+                continue
             present.add(subscription.lane)
             self._adopt(subscription, retention_of(subscription, snapshot, self._retention))
         for number in [number for number in self._lanes if number not in present]:
@@ -346,7 +349,9 @@ class Engine:
 
 
 class Around:
-    """What the engine is given from around it: time, chance, ids, the board for its figures, how long topics keep events."""
+    """What the engine is given from around it: time, chance, ids, the board for its figures, how long topics
+    keep events, and which lanes are this worker's own.
+    """
 
     def __init__(
         self,
@@ -356,6 +361,7 @@ class Around:
         chance: Callable[[], float] = random.random,
         retention: float = math.inf,
     ) -> None:
+        self.mine: Callable[[LaneNumber], bool] = lambda lane: True
         self.retention = retention
         self.clock = clock
         self.board = board

@@ -21,6 +21,7 @@ from tidings.delivery.push.holding import Gateway, Holding
 from tidings.delivery.push.known_sender import KnownSender
 from tidings.delivery.push.reaching import Reach
 from tidings.delivery.push.sender import Sender
+from tidings.delivery.push.sharing import owner_of
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.push.ways import Ways
 from tidings.errors import Unavailable
@@ -42,13 +43,13 @@ PATIENCE = 5.0
 TRIM_INTERVAL = 60.0
 
 
-async def run(settings: Settings, stop: asyncio.Event, board: Board) -> None:
-    """Deliver until `stop` is set; then let what is on its way finish for a few seconds and save."""
+async def run(settings: Settings, stop: asyncio.Event, board: Board, number: int = 0) -> None:
+    """Deliver the share of worker `number` until `stop` is set; then let what is on its way finish for a while and save."""
     async with AsyncExitStack() as stack:
-        parts = await _opened(settings, stop, board, stack)
+        parts = await _opened(settings, stop, board, stack, number)
         if parts is None:
             return
-        worker = Worker(settings, parts, board, SystemClock())
+        worker = Worker(settings, parts, board, SystemClock(), number)
         stack.push_async_callback(worker.close)
         await worker.run(stop)
         board.not_ready("stopping")
@@ -69,8 +70,9 @@ class Parts:
 class Worker:
     """One deliver worker: the engine, and the loops that tell it what happened elsewhere."""
 
-    def __init__(self, settings: Settings, parts: Parts, board: Board, clock: Clock) -> None:
+    def __init__(self, settings: Settings, parts: Parts, board: Board, clock: Clock, number: int = 0) -> None:
         push = settings.push
+        workers = settings.deliver.workers
         self._settings = settings
         self._parts = parts
         self._board = board
@@ -79,6 +81,7 @@ class Worker:
         logger.info(self._reach.sentence)
         self._sender = self._made_sender(self._reach.ways)
         around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()), retention=settings.topics.retention)
+        around.mine = lambda lane: owner_of(lane, workers) == number
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
         self._touched = 0
@@ -151,11 +154,13 @@ class Worker:
             await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
 
 
-async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: AsyncExitStack) -> Parts | None:
+async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: AsyncExitStack, number: int) -> Parts | None:
     """The real adapters, as soon as their writers have made the files. None: stopped before that."""
     from tidings.delivery.push.sqlite import SqliteDeliveryStore
+    from tidings.delivery.push.sqlite.resharing import reshare
 
-    store = SqliteDeliveryStore(settings.data)
+    reshare(settings.data, settings.deliver.workers)
+    store = SqliteDeliveryStore(settings.data, number)
     stack.callback(store.close)
     while not stop.is_set():
         try:

@@ -1,4 +1,4 @@
-"""Delivery's state in SQLite: `delivery-0.db`, written by its one deliver worker, read by anyone."""
+"""Delivery's state in SQLite: `delivery-k.db`, written by deliver worker k alone, read by anyone."""
 
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore

@@ -1,156 +1,67 @@
-"""Reads what the deliver worker has saved, from any process. No read transaction outlives its call."""
+"""Reads what all deliver workers have saved as if it were one. A lane is in one file, or moved to another one lately."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
+from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.sqlite.one_file import OneFile
+from tidings.delivery.push.sqlite.schema import delivery_files
+from tidings.log.position import LaneNumber
 
-from tidings.clock import Instant
-from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneDetail, LaneView
-from tidings.delivery.push.sqlite.schema import DELIVERY, delivery_file
-from tidings.errors import LogUnavailable
-from tidings.log.position import LaneNumber, Offset, Partition, Position
-from tidings.log.sqlite.files import open_reader, translating
-
-_detail = msgspec.json.Decoder(LaneDetail).decode
+LOOKED_FOR = 1.0
+"""Seconds until new files are looked for again."""
 
 
 class SqliteDeliveryReader:
     """Implements DeliveryReader. Safe to share between threads; before deliver first starts, everything is empty."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = delivery_file(folder)
-        self._db: sqlite3.Connection | None = None
+        self._folder = folder
+        self._files: dict[Path, OneFile] = {}
+        self._looked = -LOOKED_FOR
         self._lock = threading.Lock()
 
     def lane(self, lane: LaneNumber) -> LaneView:
-        return next(self._views("WHERE l.lane = ?", lane), LaneView(lane=lane))
+        found = [view for file in self._all() if (view := file.view(lane)) is not None]
+        return max(found, key=lambda view: view[0])[1] if found else LaneView(lane=lane)
 
     def lanes(self) -> Mapping[LaneNumber, LaneView]:
-        return {view.lane: view for view in self._views("")}
+        newest: dict[LaneNumber, tuple[int, LaneView]] = {}
+        for file in self._all():
+            for saved_at, view in file.views():
+                if view.lane not in newest or saved_at > newest[view.lane][0]:
+                    newest[view.lane] = saved_at, view
+        return {lane: view for lane, (_, view) in newest.items()}
 
     def deliveries(self, lane: LaneNumber, before: int | None, limit: int) -> Sequence[DeliveryRecord]:
-        below = before if before is not None else 1 << 62
-        records = [*self._singles(lane, below, limit), *self._packed(lane, below, limit)]
+        records = [record for file in self._all() for record in file.deliveries(lane, before, limit)]
         records.sort(key=lambda record: record.number, reverse=True)
         return records[:limit]
 
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
-        rows = self._rows(
-            'SELECT number, partition, "offset", reason, tries, first_at, last_at, head, data FROM dead_letters '
-            "WHERE lane = ? AND raised = 0 AND number > ? ORDER BY number LIMIT ?",
-            (lane, after, limit),
-        )
-        return [
-            DeadLetter(
-                number=number,
-                position=_position(partition, offset),
-                reason=reason,
-                tries=tries,
-                first_at=first_at,
-                last_at=last_at,
-                head=head,
-                data=data,
-            )
-            for number, partition, offset, reason, tries, first_at, last_at, head, data in rows
-        ]
+        letters = [letter for file in self._all() for letter in file.dead_letters(lane, after, limit)]
+        letters.sort(key=lambda letter: letter.number)
+        return letters[:limit]
 
     def result(self, command_id: str) -> str | None:
-        rows = self._rows("SELECT result FROM applied WHERE id = ?", (command_id,))
-        return str(rows[0][0]) if rows else None
+        return next((result for file in self._all() if (result := file.result(command_id)) is not None), None)
 
     def close(self) -> None:
         with self._lock:
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+            for file in self._files.values():
+                file.close()
+            self._files = {}
+            self._looked = -LOOKED_FOR
 
-    def _views(self, where: str, *values: int) -> Iterator[LaneView]:
-        rows = self._rows(
-            "SELECT l.lane, l.state, l.low_water, l.open_items, l.next_due, l.delivered, l.failed_attempts, l.expired, "
-            "l.last_error, l.detail, "
-            f"(SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
-            values,
-        )
-        for lane, state, low, open_items, due, delivered, failed, expired, error, detail, dead in rows:
-            yield LaneView(
-                lane=LaneNumber(lane),
-                state=state,
-                low_water=Offset(low),
-                open_items=open_items,
-                delivered=delivered,
-                failed_attempts=failed,
-                dead_letters=dead,
-                expired=expired,
-                last_error=error,
-                next_due=None if due is None else Instant(due),
-                detail=_detail(detail) if detail else LaneDetail(),
-            )
-
-    def _singles(self, lane: LaneNumber, below: int, limit: int) -> Iterator[DeliveryRecord]:
-        rows = self._rows(
-            'SELECT number, partition, "offset", state, tries, at, status, milliseconds, cause FROM attempts '
-            "WHERE lane = ? AND number < ? ORDER BY number DESC LIMIT ?",
-            (lane, below, limit),
-        )
-        for number, partition, offset, state, tries, at, status, milliseconds, cause in rows:
-            yield DeliveryRecord(
-                number=number,
-                position=_position(partition, offset),
-                state=state,
-                tries=tries,
-                at=at,
-                status=status,
-                duration_ms=milliseconds,
-                cause=cause,
-            )
-
-    def _packed(self, lane: LaneNumber, below: int, limit: int) -> Iterator[DeliveryRecord]:
-        """The newest first-try successes below a number; rows are unpacked until there are enough."""
-        found = 0
-        while found < limit:
-            rows = self._rows(
-                "SELECT first, partition, count, offsets, at, milliseconds, status FROM firsts "
-                "WHERE lane = ? AND first < ? ORDER BY first DESC LIMIT 1",
-                (lane, below),
-            )
-            if not rows:
-                return
-            for record in _unpacked(rows[0], below):
-                yield record
-                found += 1
-            below = rows[0][0]
-
-    def _rows(self, query: str, values: Sequence[object]) -> list[Any]:
-        with self._lock, translating(self._path):
-            if self._db is None:
-                try:
-                    self._db = open_reader(self._path, DELIVERY)
-                except LogUnavailable:
-                    return []
-            return self._db.execute(query, values).fetchall()
-
-
-def _unpacked(row: Sequence[Any], below: int) -> Iterator[DeliveryRecord]:
-    first, partition, count, *packed = row
-    offsets, at, milliseconds, status = (array(kind, column) for kind, column in zip("qqfH", packed, strict=True))
-    for n in range(min(count, below - first) - 1, -1, -1):
-        yield DeliveryRecord(
-            number=first + n,
-            position=_position(partition, offsets[n]),
-            state="delivered",
-            tries=1,
-            at=Instant(at[n]),
-            status=status[n],
-            duration_ms=round(milliseconds[n], 3),
-        )
-
-
-def _position(partition: int, offset: int) -> Position:
-    return Position(Partition(partition), Offset(offset))
+    def _all(self) -> Sequence[OneFile]:
+        with self._lock:
+            if not self._files or time.monotonic() - self._looked > LOOKED_FOR:
+                self._looked = time.monotonic()
+                for path in delivery_files(self._folder):
+                    if path not in self._files:
+                        self._files[path] = OneFile(path)
+            return list(self._files.values())

@@ -1,4 +1,4 @@
-"""`delivery-0.db`: lane states, records, dead letters, applied commands."""
+"""`delivery-k.db` of deliver worker k: lane states, records, dead letters, applied commands."""
 
 from __future__ import annotations
 
@@ -46,6 +46,12 @@ DELIVERY = FileKind(
 )
 
 
-def delivery_file(folder: Path) -> Path:
-    """The file of the one deliver worker of a data folder."""
-    return folder / "delivery-0.db"
+def delivery_file(folder: Path, worker: int = 0) -> Path:
+    """The file of one deliver worker of a data folder."""
+    return folder / f"delivery-{worker}.db"
+
+
+def delivery_files(folder: Path) -> list[Path]:
+    """The files of all deliver workers that there are or were, in the order of their numbers."""
+    found = [path for path in folder.glob("delivery-*.db") if path.stem.partition("-")[2].isdigit()]
+    return sorted(found, key=lambda path: int(path.stem.partition("-")[2]))

@@ -1,4 +1,4 @@
-"""The one writer of `delivery-0.db`. Saves are groups: one transaction, one fsync, for all lanes together."""
+"""The one writer of a `delivery-k.db`. Saves are groups: one transaction, one fsync, for all lanes together."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _TRIMS = tuple(
 class SqliteDeliveryStore:
     """Implements DeliveryStore. A lock keeps saves (on a thread) and look-ups (on the loop) apart."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = delivery_file(folder)
+    def __init__(self, folder: Path, worker: int = 0) -> None:
+        self._path = delivery_file(folder, worker)
         self._hold = Hold(self._path)
         self._db = open_writer(self._path, DELIVERY, WAL_BYTES)
         self._wal = Wal(self._db, WAL_BYTES)

@@ -1,0 +1,91 @@
+"""`tidings subscription policy|breaker|disable|enable`: how a subscription is delivered, and what keeps it from it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from tidings.cli.command import Hub, command
+from tidings.cli.show import print_document, print_json, say
+from tidings.client.http import segment
+from tidings.errors import Rejected
+
+Preset = Annotated[str | None, typer.Option("--preset", help="default, horizon, hermes, hermes-batch, vng or cloudevents.")]
+PolicySetting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A part of the delivery policy, such as rate=5 or ordering=strict."),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register these commands below the group `subscription`."""
+    command(app, "policy")(policy)
+    command(app, "breaker")(breaker)
+    command(app, "disable")(disable)
+    command(app, "enable")(enable)
+
+
+def settings_in(given: list[str] | None) -> dict[str, Any]:
+    """KEY=VALUE texts as members; a value that is JSON is taken as such, any other as a text."""
+    members: dict[str, Any] = {}
+    for text in given or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise Rejected("this is no setting", found=text, expected="KEY=VALUE")
+        try:
+            members[key.strip()] = json.loads(value)
+        except ValueError:
+            members[key.strip()] = value
+    return members
+
+
+def policy(hub: Hub, name: Name, preset: Preset = None, setting: PolicySetting = None) -> None:
+    """Show how a subscription is delivered; with --preset or --set, change it from the next attempt on."""
+    path = f"/api/subscriptions/{segment(name)}/policy"
+    found = hub.client.get(path)
+    if preset is not None or setting:
+        # A new preset starts from its own values; settings alone go over what is wished for already.
+        kept = {} if preset is not None else {key: value for key, value in found["wished"].items() if value is not None}
+        found = hub.client.put(path, {**kept, **({"preset": preset} if preset else {}), **settings_in(setting)})
+    print_json(found) if hub.json else print_document(found["inForce"])
+
+
+def breaker(hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close", help="Send what waits now.")] = False) -> None:
+    """Show the circuit breaker of a subscription, or close it."""
+    path = f"/api/subscriptions/{segment(name)}"
+    if close:
+        told(hub, hub.client.post(f"{path}/breaker/close", {}), f"the breaker of {name} is closed")
+        return
+    found = hub.client.get(f"{path}/state")["breaker"]
+    if hub.json:
+        print_json(found)
+    elif found is None:
+        say("it never opened")
+    else:
+        print_document(found)
+
+
+def disable(hub: Hub, name: Name) -> None:
+    """Send nothing more until it is enabled; events wait in the lane."""
+    done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", {"state": "disabled"})
+    told(hub, done, f"subscription {name} is disabled")
+
+
+def enable(
+    hub: Hub, name: Name, from_now: Annotated[bool, typer.Option("--from-now", help="Skip what waits in the lane.")] = False
+) -> None:
+    """Send again, from where it stopped or from now."""
+    wanted = {"state": "enabled", "from": "now" if from_now else "stop"}
+    done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", wanted)
+    told(hub, done, f"subscription {name} is enabled")
+
+
+def told(hub: Hub, done: Any, sentence: str) -> None:
+    """Say what a command came to."""
+    if hub.json:
+        print_json(done)
+    else:
+        say(sentence if done["applied"] else f"{sentence}, as soon as delivery comes to it")
