@@ -161,6 +161,18 @@ def test_commands_to_a_lane_are_taken_also_while_delivery_is_away(shell: Shell, 
     assert shell("subscription", "suspend", f"{topic}-s", "--json").json == {"applied": False}
     assert "no dead letters" in shell("subscription", "dead-letters", f"{topic}-s").out
     assert "nothing was delivered" in shell("subscription", "deliveries", f"{topic}-s").out
+    assert "no dead letters" in shell("dead-letters", f"{topic}-s").out
+    assert "nothing was delivered" in shell("deliveries", f"{topic}-s").out
+
+
+def test_signed_deliveries_get_a_secret_that_can_be_rotated(shell: Shell, topic: str) -> None:
+    made = shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", "--name", f"{topic}-signed", "--sign", "v1")
+    assert (made.code, "whsec_" in made.out) == (0, True)
+    assert "whsec_" not in shell("subscription", "show", f"{topic}-signed").out
+    rotated = shell("subscription", "rotate-secret", f"{topic}-signed", "--grace", "1h")
+    assert (rotated.code, rotated.out.startswith("whsec_"), "the old key" in rotated.out) == (0, True, True)
+    refused = shell("subscribe", topic, "--to", "http://10.0.0.1:9/in", "--name", f"{topic}-asked", "--handshake", "require")
+    assert (refused.code, "does not want deliveries" in refused.err) == (1, True)
 
 
 def test_a_filter_can_be_tried(shell: Shell, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -14,8 +16,10 @@ import pytest
 
 from tidings.cli.demo.run import prepare
 from tidings.cli.demo.scene import MARKER
+from tidings.cli.listen import NOT_SIGNED, script_of
 from tidings.cli.receiver import Arrival
-from tidings.errors import DataFolderUnusable
+from tidings.delivery.push.signing import sign, signer_of
+from tidings.errors import DataFolderUnusable, Rejected
 from tidings.serve import folder
 
 
@@ -97,6 +101,35 @@ def test_listen_prints_what_arrives() -> None:
     events = [json.loads(line)["event"] for line in out.splitlines()]
     assert [(event["id"], event["data"]) for event in events] == [("1", {"n": 1}), ("2", {"n": 2})]
     assert listener.returncode == 0
+
+
+def test_listen_answers_by_a_script_and_checks_signatures() -> None:
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    script = ["--answer", "503,429,200", "--retry-after", "2", "--delay", "10ms", "--secret", secret]
+    command = [sys.executable, "-m", "tidings.cli", "listen", "--port", "0", "--count", "4", "--json", *script]
+    listener = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert listener.stderr is not None
+    url = listener.stderr.readline().split()[2].rstrip(",")
+    stamp = str(int(time.time()))
+    signed = {"webhook-id": "msg_1", "webhook-timestamp": stamp}
+    signature = sign("msg_1", int(stamp), b"{}", [signer_of(secret)])
+    answers = []
+    for headers in ({}, {**signed, "webhook-signature": signature}, {**signed, "webhook-signature": "v1,AAAA"}, {}):
+        connection = http.client.HTTPConnection(url.partition("//")[2], timeout=30)
+        connection.request("POST", "/in", b"{}", headers)
+        answer = connection.getresponse()
+        answers.append((answer.status, answer.getheader("retry-after")))
+        connection.close()
+    out, _ = listener.communicate(timeout=30)
+    assert answers == [(503, "2"), (429, "2"), (200, None), (200, None)]
+    verdicts = [json.loads(line)["signature"] for line in out.splitlines()]
+    assert [verdict.partition(":")[0] for verdict in verdicts] == [NOT_SIGNED, "signature right", "signature wrong", NOT_SIGNED]
+
+
+@pytest.mark.parametrize(("answer", "delay"), [("503,abc", "0s"), ("99", "0s"), ("", "0s"), ("200", "soon")])
+def test_a_script_that_cannot_be_read_is_refused(answer: str, delay: str) -> None:
+    with pytest.raises(Rejected, match="expected such as"):
+        script_of(answer, None, delay)
 
 
 def test_an_arrival_that_is_no_event_is_shown_as_it_is() -> None:

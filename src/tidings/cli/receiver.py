@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -38,14 +40,51 @@ def _json_or_text(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How to answer: the statuses in turn, the last one for ever; `retry_after` with each that is no success."""
+
+    statuses: tuple[int, ...] = (HTTPStatus.NO_CONTENT,)
+    retry_after: str = ""
+    delay: float = 0.0
+
+    def answer(self, number: int) -> tuple[int, dict[str, str]]:
+        """Status and headers of the answer to request `number`, counted from 0."""
+        status = self.statuses[min(number, len(self.statuses) - 1)]
+        return status, {"Retry-After": self.retry_after} if self.retry_after and status >= 300 else {}
+
+
+class UnderWay:
+    """Counts requests that have arrived and are not answered yet."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def wait(self, patience: float = 30.0) -> None:
+        """Until there are none, for `patience` seconds at the most."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0, patience)
+
+
 class Receiver:
     """Listens in threads of its own from `start` to `close`. `take` is called for each request, maybe by several threads."""
 
     def __init__(
-        self, take: Callable[[Arrival], None], host: str = "127.0.0.1", port: int = 0, answer: int = HTTPStatus.NO_CONTENT
-    ):
+        self, take: Callable[[Arrival], None], host: str = "127.0.0.1", port: int = 0, script: Script | None = None
+    ) -> None:
         try:
-            self._server = ThreadingHTTPServer((host, port), _handler(take, answer))
+            self._under_way = UnderWay()
+            self._server = ThreadingHTTPServer((host, port), _handler(take, script or Script(), self._under_way))
         except OSError as error:
             raise PortInUse(f"cannot listen on {host}:{port}: {error.strerror}; choose another port with --port") from error
         self._server.daemon_threads = True
@@ -61,19 +100,26 @@ class Receiver:
         self._server.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
+        """Take no more, and let what has arrived be answered."""
         self._server.shutdown()
+        self._under_way.wait()
         self._server.server_close()
 
 
-def _handler(take: Callable[[Arrival], None], answer: int) -> type[BaseHTTPRequestHandler]:
+def _handler(take: Callable[[Arrival], None], script: Script, under_way: UnderWay) -> type[BaseHTTPRequestHandler]:
+    numbers = itertools.count()
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            take(Arrival(self.command, self.path, headers, body))
-            self._answer(answer)
+            with under_way:
+                status, more = script.answer(next(numbers))
+                take(Arrival(self.command, self.path, headers, body))
+                time.sleep(script.delay)
+                self._answer(status, more)
 
         do_PUT = do_POST
 

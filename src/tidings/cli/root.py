@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from tidings import __version__
-from tidings.cli import apply, approvals, backup, doctor, filters, listen, publish, serve, status, subscriptions, tail, topics
+from tidings.cli import (
+    apply,
+    approvals,
+    backup,
+    doctor,
+    filters,
+    listen,
+    publish,
+    serve,
+    shortcuts,
+    status,
+    subscriptions,
+    tail,
+    topics,
+)
 from tidings.cli.command import AsJson, Hub, Token, Url, command
 from tidings.cli.demo import command as demo
 from tidings.cli.show import print_json, say
@@ -39,7 +53,8 @@ def root(
     ctx.obj = Hub().over(url, token, json)
 
 
-for group in (topics, subscriptions, publish, tail, status, apply, filters, listen, serve, demo, approvals, doctor, backup):
+everyday = (topics, subscriptions, shortcuts, publish, tail, status, apply, filters, listen)
+for group in (*everyday, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 
 

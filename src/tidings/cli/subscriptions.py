@@ -47,6 +47,10 @@ def subscribe(
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header to send with every event, 'Name: value'.")
     ] = None,
+    sign: Annotated[str | None, typer.Option("--sign", help="Sign deliveries: v1 (shared secret) or v1a (public key).")] = None,
+    handshake: Annotated[
+        str | None, typer.Option("--handshake", help="Ask the callback for its consent: require, warn or legacy-post.")
+    ] = None,
     inflight: Annotated[int | None, typer.Option(help="Requests on their way at the same time.", min=1)] = None,
     tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
     preset: Preset = None,
@@ -57,6 +61,7 @@ def subscribe(
     if (to is None) != pull:
         raise Rejected("a subscription is pushed or pulled", expected="--to URL or --pull")
     push = {"kind": "push", "url": to, "mode": "binary" if binary else "structured", "headers": _headers(header or [])}
+    push["signing"] = sign
     wanted: dict[str, Any] = {
         "topics": topics,
         "where": where,
@@ -66,6 +71,7 @@ def subscribe(
         if pull
         else _given({**push, "inflight": inflight, "tries": tries, "preset": preset, **settings_in(setting)}),
         "description": description,
+        "handshake": handshake,
     }
     chosen = name or f"{topics[0]}-{'pull' if pull else _host(to or '')}"
     stored = hub.client.put(f"/api/subscriptions/{segment(chosen)}", _given(wanted))
@@ -74,6 +80,11 @@ def subscribe(
         return
     waits = [topic for topic, state in (stored.get("approvals") or {}).items() if state != "granted"]
     say(f"subscription {stored['name']} is there" + (f", waiting for approval of {', '.join(waits)}" if waits else ""))
+    if stored.get("consent") == "pending":
+        say("deliveries begin when the callback has consented")
+    made = stored.get("signing") or {}
+    if made.get("secret") or made.get("publicKey"):
+        say(f"deliveries are signed; check them with {made.get('secret') or made['publicKey']} (a secret is shown only now)")
 
 
 def _projection(include: list[str] | None, exclude: list[str] | None, jsonpath: bool) -> dict[str, Any]:
