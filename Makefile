@@ -8,11 +8,11 @@ STAMP := $(VENV)/.installed
 DATA ?= ./tidings-data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run test check lint bench faults format clean
+.PHONY: help setup java run test check lint bench bench-peers faults format clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1|/' | while IFS='|' read -r target text; do \
-	  printf '  make %-8s %s\n' "$$target" "$$text"; done
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | while IFS='|' read -r target text; do \
+	  printf '  make %-11s %s\n' "$$target" "$$text"; done
 
 $(STAMP): requirements.lock pyproject.toml scripts/setup
 	@scripts/setup $(PYTHON) $(VENV)
@@ -40,6 +40,9 @@ test: $(STAMP) java lint ## Everything: lint, types, all tests
 
 bench: $(STAMP) java ## Measure speed; one table
 	@$(BIN)/python -m bench
+
+bench-peers: $(STAMP) ## Measure routing beside event-ruler (needs Maven and a JDK)
+	@$(BIN)/python -m bench.peers
 
 faults: $(STAMP) java ## Kill a publishing hub fifty times and count what was lost
 	@$(BIN)/python -m tests.faults --kills 50 --events 100000

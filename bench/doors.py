@@ -35,7 +35,9 @@ def _horizon(chance: Random) -> tuple[str, Any]:
 def _horizon_either(chance: Random) -> tuple[str, Any]:
     countries = [_value(COUNTRY, chance) for _ in range(3)]
     either = {"or": [{"in": {"field": "$.customer.country", "value": countries}}, _eq(SKU, chance)]}
-    return "horizon", {"and": [either, {"nin": {"field": "$.order.state", "value": [_value(STATE, chance)]}}, _eq(REGION, chance)]}
+    return "horizon", {
+        "and": [either, {"nin": {"field": "$.order.state", "value": [_value(STATE, chance)]}}, _eq(REGION, chance)]
+    }
 
 
 def _horizon_array(chance: Random) -> tuple[str, Any]:

@@ -26,7 +26,9 @@ def figures() -> list[Figure]:
     found = [Figure(f"route in batches, equality, {n:,} subscriptions", us, "µs/event") for n, us in equality.items()]
     for kind in ("equality + range", "mixed"):
         found += [
-            Figure(f"route in batches, {kind}, {n:,}", us := in_batches(made(kind, n)), "µs/event", "equality", us / equality[n])
+            Figure(
+                f"route in batches, {kind}, {n:,}", us := in_batches(made(kind, n)), "µs/event", "equality", us / equality[n]
+            )
             for n in (1_000, 10_000)
         ]
     real = Measured(doors.parsed(1_000), workload("equality", 10, EVENTS).payloads)
@@ -34,7 +36,9 @@ def figures() -> list[Figure]:
     found.append(Figure("route in batches, Horizon and Hermes, 1,000", us, "µs/event", "equality", us / equality[1_000], "≤ 3"))
     for n in (1_000, 10_000):
         us = one_by_one(made("equality + range", n))
-        found.append(Figure(f"route one by one, equality + range, {n:,}", us, "µs/event", "equality in batches", us / equality[n]))
+        found.append(
+            Figure(f"route one by one, equality + range, {n:,}", us, "µs/event", "equality in batches", us / equality[n])
+        )
     return [*found, *_growth(), *_changes(), *_building()]
 
 
@@ -88,7 +92,7 @@ def _growth() -> list[Figure]:
     ten, many = (in_batches(made("flat", n)) for n in (10, 100_000))
     return [
         Figure("route in batches, 10 subscriptions", ten, "µs/event"),
-        Figure("the same and 99,990 that never match", many, "µs/event", "10 subscriptions", many / ten, "0.7–1.3"),
+        Figure("the same and 99,990 that never match", many, "µs/event", "10 subscriptions", many / ten, "0.7 to 1.3"),
     ]
 
 
@@ -100,7 +104,9 @@ def _changes() -> list[Figure]:
     routing = in_batches(measured) * len(measured.batch.heads) / 1e6
     return [
         Figure("first batch after building 10,000", whole - routing, "s to build"),
-        Figure("first batch after one of 10,000 changed", once - routing, "s to build", "building all", (once - routing) / whole),
+        Figure(
+            "first batch after one of 10,000 changed", once - routing, "s to build", "building all", (once - routing) / whole
+        ),
     ]
 
 
