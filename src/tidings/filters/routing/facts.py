@@ -5,7 +5,6 @@ Worked out once per distinct text and remembered, within bounds: a path whose te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,8 +19,6 @@ from tidings.filters.routing.layout import Fact
 _MAX_TEXTS = 20_000
 _MAX_ANSWERS = 500_000
 _MAX_LENGTH = 200
-
-_LITERAL = re.compile(r"\^?([\w /:@#-]*)([*?{]?)")
 
 Answer = tuple[int, ...]
 
@@ -123,19 +120,9 @@ def _ends(op: TextOp, pattern: str) -> tuple[str, str]:
             parts = texts.like_parts(pattern) or ("",)
             first, last = parts[0], parts[-1]
             return first if isinstance(first, str) else "", last if isinstance(last, str) else ""
-        case TextOp.REGEX if pattern.startswith("^"):
-            return _literal_head(pattern), ""
-        case TextOp.WHOLE:
-            return _literal_head(pattern), ""
+        case TextOp.REGEX | TextOp.WHOLE:
+            return texts.literal_head(pattern, op is TextOp.WHOLE), ""
     return "", ""
-
-
-def _literal_head(expression: str) -> str:
-    """What a text must begin with to fit an expression that is tied to the beginning. Empty where that is not plain to see."""
-    literal = _LITERAL.match(expression)
-    if literal is None or "|" in expression or "(?" in expression:
-        return ""
-    return literal[1][:-1] if literal[2] else literal[1]
 
 
 class EachFacts:

@@ -117,15 +117,22 @@ class Index:
         """The pairs whose predicates hold, where there are any."""
         if not self._predicates:
             return pairs
-        calls = self._has_predicate[pairs.numbers]
-        keep = ~calls
-        for at in np.flatnonzero(calls).tolist():
-            event, entry = int(pairs.events[at]), int(pairs.numbers[at])
-            try:
-                keep[at] = self._predicates[entry](table, event)
-            except Exception as error:  # the last line of defense: one bad pair must not stop the batch
-                problems.append(Problem(event, int(self._routes[entry]), reason_of(error)))
+        calls = np.flatnonzero(self._has_predicate[pairs.numbers])
+        if not len(calls):
+            return pairs
+        keep = np.ones(len(pairs.events), bool)
+        keep[calls] = [
+            self._holds(entry, event, table, problems)
+            for event, entry in zip(pairs.events[calls].tolist(), pairs.numbers[calls].tolist(), strict=True)
+        ]
         return Pairs(pairs.events[keep], pairs.numbers[keep])
+
+    def _holds(self, entry: int, event: int, table: Table, problems: list[Problem]) -> bool:
+        try:
+            return self._predicates[entry](table, event)
+        except Exception as error:  # the last line of defense: one bad pair must not stop the batch
+            problems.append(Problem(event, int(self._routes[entry]), reason_of(error)))
+            return False
 
 
 class _Codes:
