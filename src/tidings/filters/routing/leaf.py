@@ -48,9 +48,12 @@ class Leaf:
     def add(self, entry: Entry, slots: list[Slot]) -> None:
         self._entries.append((entry, slots))
 
-    def done(self, layout: Layout, test: Callable[[Entry, list[Slot]], Any]) -> tuple[Any, ...]:
-        """(routes, tables of values, tables of ranges, (route, test) of what is left); None where there is nothing."""
+    def done(self, layout: Layout, usual: int, test: Callable[[Entry, list[Slot]], Any]) -> Any:
+        """Just the routes, if that is all: a tuple. Otherwise a list: routes, lows and ends of the path that is `usual` for
+        ranges, and, unless there are none of them, (tables of values, other ranges, (route, test) of what is left)."""
         decided = tuple(entry.route for entry, slots in self._entries if not slots and not entry.rest)
+        if len(decided) == len(self._entries):
+            return decided
         by_source: dict[Source, list[_Kept]] = {}
         rest: list[_Kept] = []
         for entry, slots in self._entries:
@@ -60,8 +63,11 @@ class Leaf:
                 rest.append(_Kept(entry, slots))
         values = [_values(layout, source.number, found, rest) for source, found in by_source.items() if source.of is Of.VALUE]
         ranges = [_ranges(source.number, found, rest) for source, found in by_source.items() if source.of is not Of.VALUE]
+        lows, ends = next(((one.lows, one.ends) for one in ranges if one.number == usual), ([], ()))
+        ranges = [one if one.number != usual else one._replace(lows=[], ends=()) for one in ranges]
         left = [(kept.entry.route, test(kept.entry, kept.slots)) for kept in rest]
-        return decided, [table for table in values if table is not None] or None, ranges or None, left or None
+        more = ([table for table in values if table is not None], [one for one in ranges if one.lows or one.cuts], left)
+        return [decided, lows, ends, more if any(more) else None]
 
 
 class _Kept:

@@ -7,6 +7,7 @@ is below is skipped. The function is text put together from the layout; it holds
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -25,17 +26,22 @@ _UNROLLED = 8
 """Inner look-ups of one outer value that are written out; more are a loop."""
 
 _LEAF = """\
-ids, values, ranges, left = leaf
-if ids: found += ids
-if values is not None:
-  for number, named, other in values: found += named(keys[number], other)
-if ranges is not None:
-  for number, lows, ends, cuts, sets in ranges:
-    at_piece = known.get(number)
-    if at_piece is None: at_piece = known[number] = piece(number, row)
-    if lows: found += ends[:bisect(lows, at_piece)]
-    if cuts: found += sets[bisect(cuts, at_piece)]
-if left is not None: tried(left, row, found, problems)"""
+if leaf.__class__ is tuple: found += leaf
+else:
+  ids, lows, ends, more = leaf
+  if ids: found += ids
+  if lows:
+    if usual is None: usual = known[USUAL] = piece(USUAL, row)
+    found += ends[:bisect(lows, usual)]
+  if more is not None:
+    values, ranges, left = more
+    for number, named, other in values: found += named(keys[number], other)
+    for number, lows, ends, cuts, sets in ranges:
+      at_piece = known.get(number)
+      if at_piece is None: at_piece = known[number] = piece(number, row)
+      if lows: found += ends[:bisect(lows, at_piece)]
+      if cuts: found += sets[bisect(cuts, at_piece)]
+    if left: tried(left, row, found, problems)"""
 
 Match: TypeAlias = Callable[[Sequence[Any], Row, list[Problem]], list[int]]
 
@@ -64,7 +70,8 @@ class Single:
         self._layout = layout
         self._watched = watched
         self._leaf_test = in_row(layout.numbers)
-        self._space: dict[str, Any] = {"bisect": bisect_right, "tried": _try_each, "piece": self._piece}
+        self._usual = _usual(layout)
+        self._space: dict[str, Any] = {"USUAL": self._usual, "bisect": bisect_right, "tried": _try_each, "piece": self._piece}
         self._confusable = [n for n, words in layout.words.items() if words.confusable]
         exec("\n".join(self._lines()), self._space)
         self._match: Match = self._space["match"]
@@ -93,7 +100,7 @@ class Single:
         yield "  found = []"
         if self._layout.paths:
             yield f"  {', '.join(f'k{n}' for n in range(len(self._layout.paths)))}, = keys"
-        yield "  known = {}"
+        yield "  known, usual = {}, None"
         outer, alone, root, facts = self._filed()
         self._space["root"] = self._done(root)
         yield "  leaf = root"
@@ -139,8 +146,8 @@ class Single:
                 slots.append(slot)
         return sorted(places, key=lambda place: -len(self._layout.words[place[0]])), slots
 
-    def _done(self, leaf: Leaf) -> tuple[Any, ...]:
-        return leaf.done(self._layout, self._test)
+    def _done(self, leaf: Leaf) -> Any:
+        return leaf.done(self._layout, self._usual, self._test)
 
     def _test(self, entry: Entry, slots: list[Slot]) -> Predicate:
         """What is left of an entry as one predicate."""
@@ -209,6 +216,12 @@ class Single:
 
 
 _NONE: dict[Any, Any] = {}
+
+
+def _usual(layout: Layout) -> int:
+    """The path that most ranges look at, if any."""
+    counted = Counter(slot.source.number for entry in layout.entries for slot in entry.slots if slot.source.of is Of.PIECE)
+    return max(counted, key=counted.__getitem__, default=-1)
 
 
 def _leaf(leaves: dict[Any, Leaf], key: Any) -> Leaf:
