@@ -26,7 +26,7 @@ from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.board import Board
 from tidings.pipeline import session
 from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, stage
-from tidings.pipeline.run import Parts, start_query
+from tidings.pipeline.run import Parts, first_plan, start_query
 from tidings.pipeline.sinks import LaneSink, Stage
 from tidings.pipeline.source import FORMAT, LogSource
 from tidings.registry.model import FilterText, Name, Pull, Subscription, Topic, TopicsSource
@@ -92,8 +92,8 @@ def _rate(spark: SparkSession, data: Path, chosen: Stage, events: int) -> float:
     """Events a second between the first tenth and the end, so that starting does not count."""
     with tempfile.TemporaryDirectory(prefix="tidings-bench-lanes-") as folder:
         parts = Parts(SqliteLanesWriter(Path(folder)), SqliteLogReader(data), open_reader(data))
-        sink = LaneSink(data, chosen, parts.lanes, parts.registry, Board(Path(folder), "bench"))
         settings = config.load(environ={}, flags={"data": str(data)})
+        sink = LaneSink(first_plan(settings, parts), chosen, parts.lanes, parts.registry, Board(Path(folder), "bench"))
         query = start_query(settings, spark, sink, parts, Path(folder) / "checkpoint")
         try:
             begun, at = _pass(parts, events // 10)

@@ -6,6 +6,7 @@ import asyncio
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.board import Board
 from tidings.pipeline.route import RoutePlan, stage
-from tidings.pipeline.run import Parts, start_query
+from tidings.pipeline.run import Parts, first_plan, start_query
 from tidings.pipeline.sinks import LaneSink, Stage
 from tidings.registry.model import Exposure, Subscription, Topic
 from tidings.registry.store import open_reader, open_writer
@@ -76,9 +77,9 @@ class World:
         self._queries += 1
 
         def limited(frame: Any, plan: RoutePlan) -> Any:
-            return chosen(frame, RoutePlan(plan.data, plan.revision, plan.floor, budget))
+            return chosen(frame, replace(plan, budget=budget))
 
-        sink = LaneSink(self.data, limited, self.parts.lanes, self.parts.registry, self.board)
+        sink = LaneSink(first_plan(self.settings, self.parts), limited, self.parts.lanes, self.parts.registry, self.board)
         self._query = start_query(self.settings, spark, sink, self.parts, self.data / f"checkpoint-{self._queries}")
 
     def stop(self) -> None:

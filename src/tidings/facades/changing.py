@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tidings.events.schema import Schema
 from tidings.facades.parts import Parts
@@ -20,14 +21,21 @@ def nothing_against(snapshot: Snapshot) -> None:
     """The guard that lets every change pass."""
 
 
-def check_documents(documents: Sequence[Document]) -> None:
+def check_documents(parts: Parts, documents: Sequence[Document]) -> None:
     """Raise InvalidDocument unless every document is right in itself, its filter or schema included."""
-    check(documents, compile_schema=Schema.compiled)
+
+    def parse(dialect: str, text: Any) -> object:
+        # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
+        from tidings import filters
+
+        return filters.parse(dialect, text, parts.regex)
+
+    check(documents, parse=parse, compile_schema=Schema.compiled)
 
 
 def check_change(parts: Parts, documents: Sequence[Document], endings: Sequence[Ending]) -> None:
     """Raise whatever `change` would raise, as far as it can be told now. Changes nothing."""
-    check_documents(documents)
+    check_documents(parts, documents)
     plan_change(World(parts.snapshot), safe(parts, documents), endings, parts.clock.now())
 
 
@@ -50,7 +58,7 @@ async def change(
     parts: Parts, documents: Sequence[Document], endings: Sequence[Ending], by: str, guard: Guard = nothing_against
 ) -> Sequence[Document]:
     """Put documents and end others in one revision, all or nothing; the documents put as they are in force."""
-    check_documents(documents)
+    check_documents(parts, documents)
     stored, at = safe(parts, documents), parts.clock.now()
 
     def settle(marks: Marks) -> Sequence[Document]:

@@ -16,7 +16,7 @@ from tidings.log.position import LaneNumber, Marks, Offset, Position
 from tidings.registry.model import ApprovalState, Route, Subscription, Topic
 
 if TYPE_CHECKING:
-    from tidings.filters import Explanation
+    from tidings.filters import Explanation, RegexRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def verdicts(parts: Parts, question: Question, subscriptions: Sequence[Subscript
         if route is None:
             yield Verdict(subscription, False, _why_not_in_force(parts, question, subscription))
         else:
-            yield _judged(subscription, route, question.event)
+            yield _judged(subscription, route, question.event, parts.regex)
 
 
 def _in_force(parts: Parts, question: Question) -> Mapping[LaneNumber, Route]:
@@ -73,14 +73,14 @@ def _holds_at(route: Route, position: Position) -> bool:
     return since < position.offset and (until is None or position.offset <= until)
 
 
-def _judged(subscription: Subscription, route: Route, event: Event) -> Verdict:
+def _judged(subscription: Subscription, route: Route, event: Event, regex: RegexRules) -> Verdict:
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
     from tidings.filters.passage import Stop, projected, through
     from tidings.registry.passages import passage_of
 
     try:
-        passage = passage_of(route)
+        passage = passage_of(route, regex)
     except FilterSyntaxError as error:
         return Verdict(subscription, False, f"its filter cannot be evaluated and its events are set aside: {error}")
     # Only what the scope leaves may be told: the conditions before it look at what the subscriber must not see.

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from tidings.delivery.push.reaching import Reach
 
 
+if TYPE_CHECKING:
+    # The filters behind it need numpy, which nobody who only publishes should wait for.
+    from tidings.filters import RegexRules
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts. `reader`, `lanes` and `delivery` are safe in any thread; `waiting` tells when the log has grown."""
@@ -43,6 +48,13 @@ class Parts:
     box: Box
     gateway_key: GatewayKey
     reach: Callable[[], Reach]
+
+    @property
+    def regex(self) -> RegexRules:
+        """Which regular expressions filters may use."""
+        from tidings.registry.passages import rules_of
+
+        return rules_of(self.settings.regex)
 
     @property
     def snapshot(self) -> Snapshot:

@@ -15,6 +15,7 @@ from tidings.filters.meaning import matches
 from tidings.filters.router import Batch, Matches, Router, RouteSpec
 
 __all__ = [
+    "RE2_ONLY",
     "Batch",
     "Explanation",
     "Filter",

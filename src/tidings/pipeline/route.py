@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,6 +19,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from tidings import filters
 from tidings.errors import FilterSyntaxError
+from tidings.filters import RE2_ONLY, RegexRules
 from tidings.filters.router import Batch, Router, RouteSpec
 from tidings.log.block import REFERENCE
 from tidings.log.position import EMBEDDED, START, Marks, embedded
@@ -69,6 +71,7 @@ class RoutePlan:
     data: Path
     revision: int
     floor: int
+    regex: RegexRules = RE2_ONLY
     budget: int = 32 << 20
 
 
@@ -156,24 +159,31 @@ def _body(offset: int, digest: bytes, data: bytes) -> Row:
     return (BODY, None, offset, offset, None, digest, data, None)
 
 
-class Routing:
-    """The compiled routes of one revision. Routes whose stored filter no longer parses set their events aside, with the reason."""
+Way: TypeAlias = RouteSpec | View | str
+"""What became of one route: routed as it is, with projections, or not at all, for the reason given."""
 
-    def __init__(self, routes: Sequence[Route]) -> None:
-        specs, views, broken, self._reasons = [], list[View](), [], dict[int, str]()
+
+class Routing:
+    """The compiled routes of one revision. Routes whose stored filter no longer parses set their events aside, with the reason.
+
+    `before`: the routing of an earlier revision. What both have in common is taken over, so that one changed subscription among
+    thousands costs little.
+    """
+
+    def __init__(self, routes: Sequence[Route], regex: RegexRules = RE2_ONLY, before: Routing | None = None) -> None:
+        known = {} if before is None else before._ways
+        self._ways: dict[bytes, Way] = {}
+        broken, self._reasons = list[RouteSpec](), dict[int, str]()
         for route in routes:
-            try:
-                passage = passage_of(route)
-            except FilterSyntaxError as error:
+            name = msgspec.json.encode(route)
+            way = self._ways[name] = known.get(name) or _way_of(route, regex)
+            if isinstance(way, str):
                 broken.append(_spec(route, None))
-                self._reasons[int(route.lane)] = f"its filter cannot be evaluated: {error}"
-                continue
-            if passage.scope is None and passage.projection is None:
-                specs.append(_spec(route, both(passage.select, passage.filter)))
-            else:
-                views.append(View(_spec(route, None), passage))
-        self._router = Router(specs)
-        self._views = Views(views) if views else None
+                self._reasons[int(route.lane)] = way
+        specs = [way for way in self._ways.values() if isinstance(way, RouteSpec)]
+        views = [way for way in self._ways.values() if isinstance(way, View)]
+        self._router: Router = Router(specs, regex) if before is None else before._router.updated(specs)
+        self._views = Views(views, regex) if views else None
         self._broken = Router(broken) if broken else None
 
     def route(self, batch: Batch, offsets: Any, budget: int) -> tuple[list[Row], int]:
@@ -195,6 +205,16 @@ class Routing:
             pairs = zip(missed.events.tolist(), missed.lanes.tolist(), strict=True)
             rows += [_aside(lane, int(offsets[event]), self._reasons[lane]) for event, lane in pairs]
         return rows, reached
+
+
+def _way_of(route: Route, regex: RegexRules) -> Way:
+    try:
+        passage = passage_of(route, regex)
+    except FilterSyntaxError as error:
+        return f"its filter cannot be evaluated: {error}"
+    if passage.scope is None and passage.projection is None:
+        return _spec(route, both(passage.select, passage.filter))
+    return View(_spec(route, None), passage)
 
 
 def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> Row:
@@ -230,7 +250,8 @@ _kept: dict[Path, _Kept] = {}
 def _routing_for(plan: RoutePlan) -> Routing:
     kept = _kept.get(plan.data)
     if kept is None or kept.plan.revision != plan.revision or kept.plan.floor > plan.floor:
-        kept = _kept[plan.data] = _Kept(plan, Routing(load_routes(plan)))
+        before = None if kept is None else kept.routing
+        kept = _kept[plan.data] = _Kept(plan, Routing(load_routes(plan), plan.regex, before))
     return kept.routing
 
 

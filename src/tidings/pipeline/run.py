@@ -25,9 +25,10 @@ from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.wake import Bell
 from tidings.observe.board import Board
 from tidings.pipeline import session
-from tidings.pipeline.route import stage
+from tidings.pipeline.route import RoutePlan, stage
 from tidings.pipeline.sinks import LaneSink, SparkFailed, Stage
 from tidings.pipeline.source import FORMAT, LogSource
+from tidings.registry.passages import rules_of
 from tidings.registry.store import SqlRegistryReader, open_reader
 
 log = logging.getLogger("tidings.pipeline")
@@ -48,7 +49,8 @@ def run(settings: Settings, stop: threading.Event, board: Board, *, stage: Stage
         parts = _opened(settings.data, stop, board)
         if parts is not None:
             with closing(parts):
-                sink = LaneSink(settings.data, stage, parts.lanes, parts.registry, board)
+                plan = first_plan(settings, parts)
+                sink = LaneSink(plan, stage, parts.lanes, parts.registry, board)
                 _keep_running(settings, spark, sink, parts, stop, board)
     finally:
         board.not_ready("stopping")
@@ -69,6 +71,12 @@ class Parts:
         self.lanes.close()
         self.log.close()
         self.registry.close()
+
+
+def first_plan(settings: Settings, parts: Parts) -> RoutePlan:
+    """The plan to begin with: everything in force from where the lanes are routed."""
+    routed = int(parts.lanes.routed().get(EMBEDDED, START))
+    return RoutePlan(settings.data, parts.registry.revision(), routed, rules_of(settings.regex))
 
 
 def _opened(data: Path, stop: threading.Event, board: Board) -> Parts | None:

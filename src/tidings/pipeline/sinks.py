@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -29,19 +29,30 @@ log = logging.getLogger("tidings.pipeline")
 Stage = Callable[[DataFrame, RoutePlan], DataFrame]
 SparkFailed = (PySparkException, Py4JError)
 
+_SAME_FLOOR = 200
+"""Revisions after which superseded routes are left behind: until then they are compiled along."""
+
 _RECOVER = Limit(entries=20_000, bytes=32 << 20)
 
 
 class LaneSink:
     """Writes what a stage found into the lanes. Called by one thread only: Spark's."""
 
-    def __init__(self, data: Path, stage: Stage, lanes: LanesWriter, registry: RegistryReader, board: Board) -> None:
-        self._data = data
+    def __init__(
+        self,
+        plan: RoutePlan,
+        stage: Stage,
+        lanes: LanesWriter,
+        registry: RegistryReader,
+        board: Board,
+    ) -> None:
+        self._data = plan.data
         self._stage = stage
         self._lanes = lanes
         self._registry = registry
         self._board = board
-        self._plan: RoutePlan | None = None
+        self._plan = plan
+        self._floored = plan.revision
         self._proven = 1
         """An event that was routed before; the first one until then."""
 
@@ -145,10 +156,15 @@ class LaneSink:
         return int(self._lanes.routed().get(EMBEDDED, START))
 
     def _current_plan(self) -> RoutePlan:
-        """Asked after Spark fixed the end of the batch: every change that governs it is in the registry by then."""
+        """Asked after Spark fixed the end of the batch: every change that governs it is in the registry by then.
+
+        The floor stays for a while: workers then take over most of what they compiled for the revision before.
+        """
         revision = self._registry.revision()
-        if self._plan is None or self._plan.revision != revision:
-            self._plan = RoutePlan(self._data, revision, self._routed())
+        if revision != self._plan.revision:
+            raised = revision - self._floored > _SAME_FLOOR
+            self._floored = revision if raised else self._floored
+            self._plan = replace(self._plan, revision=revision, floor=self._routed() if raised else self._plan.floor)
         return self._plan
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tidings.filters import Filter
+from tidings.filters import RE2_ONLY, Filter, RegexRules
 from tidings.filters.algebra import all_of
 from tidings.filters.passage import Passage, left_of
 from tidings.filters.project import Projection
@@ -65,14 +65,14 @@ _kind = msgspec.json.Decoder(_Kind).decode
 class Views:
     """The compiled form of many views. In its routers a lane stands for the number of a view."""
 
-    def __init__(self, views: Sequence[View]) -> None:
+    def __init__(self, views: Sequence[View], regex: RegexRules = RE2_ONLY) -> None:
         self._views = views
-        self._first = Router([_spec(number, view, _at_first(view.passage)) for number, view in enumerate(views)])
+        self._first = Router([_spec(number, view, _at_first(view.passage)) for number, view in enumerate(views)], regex)
         stripping: dict[Projection, list[RouteSpec]] = defaultdict(list)
         for number, view in enumerate(views):
             if view.passage.scope is not None:
                 stripping[view.passage.scope].append(_spec(number, view, view.passage.filter))
-        self._stripped = {scope: Router(specs) for scope, specs in stripping.items()}
+        self._stripped = {scope: Router(specs, regex) for scope, specs in stripping.items()}
 
     def route(self, batch: Batch, budget: int) -> Seen:
         """Everything of the batch up to where the budget of bytes is spent; at least one event."""

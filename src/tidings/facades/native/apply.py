@@ -78,7 +78,7 @@ async def apply(
 ) -> Applied:
     """Bring the hub to what the document says."""
     given = _documents(body, parts.snapshot, caller)
-    changing.check_documents(given)
+    changing.check_documents(parts, given)
     if not dry_run:
         given = await _shaken(parts, body, given)
     wanted = changing.safe(parts, given)

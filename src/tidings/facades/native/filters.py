@@ -16,6 +16,7 @@ from tidings.events.model import Event
 from tidings.facades.native.callers import Caller, PartsOf
 from tidings.facades.native.subscription_body import WHERE, FilterBody
 from tidings.facades.native.wire import Wire
+from tidings.facades.parts import Parts
 
 if TYPE_CHECKING:
     from tidings.filters import Filter
@@ -48,18 +49,18 @@ async def test_filter(body: TestBody, parts: PartsOf, caller: Caller) -> TestVie
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
 
-    explanation = filters.explain(_filter(body), event_of(body))
+    explanation = filters.explain(_filter(body, parts), event_of(body))
     return TestView(**explanation.as_json(), text=str(explanation))
 
 
-def _filter(body: TestBody) -> Filter:
+def _filter(body: TestBody, parts: Parts) -> Filter:
     from tidings import filters
 
     if (body.where is None) == (body.filter is None):
         raise Malformed("a filter is needed", expected="where or filter")
     if body.filter is not None:
-        return filters.parse(body.filter.dialect, body.filter.filter)
-    return filters.parse(WHERE, body.where)
+        return filters.parse(body.filter.dialect, body.filter.filter, parts.regex)
+    return filters.parse(WHERE, body.where, parts.regex)
 
 
 class HasEvent(Protocol):

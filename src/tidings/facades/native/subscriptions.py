@@ -72,7 +72,7 @@ async def put_subscription(
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
     wanted = wanted_by(caller, full, body, standing)
-    changing.check_documents([wanted])
+    changing.check_documents(parts, [wanted])
     wanted = await handshaking.shaken(parts, wanted, policy_in(body.handshake))
     stored = await _store(parts, caller, wanted)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
