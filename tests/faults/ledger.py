@@ -30,8 +30,22 @@ SUBSCRIPTIONS: dict[str, tuple[str, str | None, Callable[[int], bool]]] = {
     "thirds": ("orders", "third = 0", lambda n: n % 3 == 0),
     "big": ("orders", 'n >= 50 and region = "EU"', lambda n: n >= 50 and n % 2 == 0),
     "returns": ("returns", None, lambda n: True),
+    "in-order": ("returns", "third = 0", lambda n: n % 3 == 0),
+    "by-key": ("returns", "third = 1", lambda n: n % 3 == 1),
+    "batched": ("returns", "third = 2", lambda n: n % 3 == 2),
 }
 """Subscription → topic, filter, and which event numbers it should get."""
+
+POLICIES: dict[str, dict[str, object]] = {
+    "in-order": {"ordering": "strict", "tries": 1000},
+    "by-key": {"ordering": "key", "tries": 1000},
+    "batched": {"batchSize": 20, "batchTime": 0.1, "ordering": "strict", "tries": 1000},
+}
+"""Subscription → delivery policy, where it is not the default."""
+
+KEYS = 5
+ONE_LINE: dict[str, Callable[[int], int]] = {"in-order": lambda n: 0, "by-key": lambda n: n % KEYS, "batched": lambda n: 0}
+"""Subscription → the line in which an event must keep its place. Topic `returns` has one publisher, so numbers rise."""
 
 
 @dataclass
@@ -46,6 +60,7 @@ class Report:
     lost: list[str] = field(default_factory=list)
     wrongly_delivered: list[str] = field(default_factory=list)
     lane_faults: list[str] = field(default_factory=list)
+    out_of_order: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def lines(self) -> list[str]:
@@ -58,6 +73,7 @@ class Report:
             f"lost          {len(self.lost)}",
             f"wrong         {len(self.wrongly_delivered)} delivered without matching",
             f"lanes         {len(self.lane_faults)} faults",
+            f"out of order  {len(self.out_of_order)} (strict, by key and batched, on first arrivals)",
             f"took          {self.seconds:.0f} s",
         ]
 
@@ -108,7 +124,8 @@ class Publisher(threading.Thread):
 
     def _event(self, event: str, n: int) -> dict[str, object]:
         data = {"n": n, "third": n % 3, "region": "EU" if n % 2 == 0 else "US"}
-        return {"specversion": "1.0", "id": event, "source": f"/{self.name}", "type": self.topic, "data": data}
+        named = {"specversion": "1.0", "id": event, "source": f"/{self.name}", "type": self.topic, "subject": f"k{n % KEYS}"}
+        return {**named, "data": data}
 
 
 def run(folder: Path, *, kills: int, events: int, seed: int = 1, say: Callable[[str], None] = lambda line: None) -> Report:
@@ -143,6 +160,7 @@ def run(folder: Path, *, kills: int, events: int, seed: int = 1, say: Callable[[
         hub.stop()
         _count(report, publishers, receiver)
         report.lane_faults = _lane_faults(hub.data, receiver)
+        report.out_of_order = _out_of_order(receiver)
     finally:
         hub.stop()
         receiver.close()
@@ -173,7 +191,8 @@ def _declare(hub: Hub, receiver: CountingReceiver) -> None:
     for topic in ("orders", "returns"):
         assert hub.call("PUT", f"/api/topics/{topic}", {}).status == 201
     for name, (topic, where, _) in SUBSCRIPTIONS.items():
-        body = {"topic": topic, "to": receiver.url(f"/{name}")} | ({"where": where} if where else {})
+        push = {"url": receiver.url(f"/{name}"), **POLICIES.get(name, {})}
+        body = {"topic": topic, "delivery": push} | ({"where": where} if where else {})
         answer = hub.call("PUT", f"/api/subscriptions/{name}", body)
         assert answer.status == 201, answer.body
 
@@ -194,6 +213,20 @@ def _count(report: Report, publishers: list[Publisher], receiver: CountingReceiv
         for publisher in (p for p in publishers if p.topic == topic):
             report.lost += [f"{name}: {e}" for e, n in publisher.acknowledged.items() if wanted(n) and e not in arrived]
         report.wrongly_delivered += [f"{name}: {e}" for e in arrived if not wanted(int(e.partition("-")[2]))]
+
+
+def _out_of_order(receiver: CountingReceiver) -> list[str]:
+    """First arrivals that came after a later one of their line."""
+    faults: list[str] = []
+    for name, line_of in ONE_LINE.items():
+        last: dict[int, int] = {}
+        for event in receiver.order[f"/{name}"]:
+            number = int(event.partition("-")[2])
+            line = line_of(number)
+            if number < last.get(line, -1):
+                faults.append(f"{name}: {event} after {last[line]}")
+            last[line] = max(number, last.get(line, -1))
+    return faults
 
 
 def _lane_faults(data: Path, receiver: CountingReceiver) -> list[str]:

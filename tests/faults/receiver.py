@@ -13,7 +13,7 @@ class _Head(msgspec.Struct):
     id: str
 
 
-_decode = msgspec.json.Decoder(_Head).decode
+_decode = msgspec.json.Decoder(_Head | list[_Head]).decode
 
 
 class CountingReceiver:
@@ -37,10 +37,11 @@ class CountingReceiver:
         self._thread.join(10)
 
     def take(self, path: str, body: bytes) -> None:
-        event = _decode(body).id
-        if not self.arrived[path][event]:
-            self.order[path].append(event)
-        self.arrived[path][event] += 1
+        found = _decode(body)
+        for head in found if isinstance(found, list) else [found]:
+            if not self.arrived[path][head.id]:
+                self.order[path].append(head.id)
+            self.arrived[path][head.id] += 1
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
