@@ -109,10 +109,9 @@ class Router:
         if kind is None:
             return OneMatch([], [])
         try:
-            lanes, aside, plainly = self._group(kind, topic).match_one(position, head, data)
+            return OneMatch(*self._group(kind, topic).match_one(position, head, data))
         except Exception as error:  # the last line of defense: one event must not stop the others
             return OneMatch([], [SetAside(0, None, f"{type(error).__name__}: {error}")])
-        return OneMatch(sorted(set(lanes)) if len(lanes) > 1 else lanes, aside, plainly)
 
     def _by_kind(self, topics: Sequence[int]) -> Iterator[tuple[int, Numbers]]:
         kinds = np.fromiter(map(self._kind_of.get, map(int, topics), repeat(_NO_KIND)), np.int64, len(topics))

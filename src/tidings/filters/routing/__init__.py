@@ -1,5 +1,6 @@
-"""What `tidings.filters.router` is made of: filters as terms, events as columns, and one index that joins them in numpy.
+"""What `tidings.filters.router` is made of: filters as terms, events as columns or rows, and one layout with two executions.
 
-Reading order: terms (a filter as alternatives of tests), columns (events decoded to the paths that filters name), codes and
-cuts (values to small numbers), layout (which access a term gets), index (candidates, then tests), group (routes of like topics).
+Reading order: terms (a filter as alternatives of tests), columns and decoding (events decoded to the paths that filters name),
+codes (values to small numbers), layout (which access a term gets), index (batches: candidates, then tests, in numpy), leaf and
+single (one event: a generated function), compiled (both, made when used), group (routes of like topics, and changes of them).
 """

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
+import msgspec
+
 from tidings.events.stored import HEADERS, event_from
 from tidings.filters.paths import (
     AttributePath,
@@ -67,22 +69,19 @@ class Table:
     bad: list[tuple[int, str]] = field(default_factory=list)
 
 
-class Row:
+class Row(msgspec.Struct, gc=False):
     """The values of one event, by the number of the path, and its payload if that is meant as JSON."""
 
-    __slots__ = ("_data", "_head", "_stored", "payload", "values")
-
-    def __init__(self, values: Sequence[Any], payload: bytes | None, head: bytes, data: bytes | None) -> None:
-        self.values = values
-        self.payload = payload
-        self._head = head
-        self._data = data
-        self._stored: Stored | None = None
+    values: Any
+    payload: bytes | None
+    head: bytes
+    data: bytes | None
+    _stored: Stored | None = None
 
     @property
     def stored(self) -> Stored:
         if self._stored is None:
-            self._stored = Stored((self._head,), (self._data,))
+            self._stored = Stored((self.head,), (self.data,))
         return self._stored
 
 

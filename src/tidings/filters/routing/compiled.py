@@ -84,6 +84,13 @@ class Compiled:
         return self._asked * _WAIT >= len(self._filters)
 
     @property
+    def once(self) -> bool:
+        """Whether a route is never found twice for one event."""
+        if isinstance(self._single, OneByOne):
+            return True
+        return len(self._layout.entries) == len({entry.route for entry in self._layout.entries})
+
+    @property
     def in_use(self) -> bool:
         """Whether anything has been compiled."""
         return bool(self.__dict__.keys() & {"_index", "_single"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -106,8 +107,13 @@ class Group:
         plainly = len(everyone) if any(outcome.fell_back for outcome in outcomes) else 0
         return Found(*found, self._aside(outcomes, found, events.positions), plainly)
 
+    @cached_property
+    def _once(self) -> bool:
+        """Whether a lane is never found twice for one event."""
+        return len(set(self._lane_of)) == len(self._lane_of) and all(part.once for part in self._parts)
+
     def match_one(self, position: int, head: bytes, data: bytes | None) -> tuple[list[int], list[SetAside], bool]:
-        """The lanes of one event, what was set aside (as event 0), and whether it was read plainly."""
+        """The lanes of one event, each once, what was set aside (as event 0), and whether it was read plainly."""
         if self.watched:
             self._refill(1)
         routes, problems, bad, plainly = self._parts[0].match_one(head, data)
@@ -123,7 +129,8 @@ class Group:
             at = np.array([position])
             aside += [self._problem(one) for one in problems if one.route not in routes and self._governs(one, at)]
         lane_of = self._lane_of
-        return [lane_of[route] for route in routes], aside, plainly
+        lanes = [lane_of[route] for route in routes]
+        return lanes if len(lanes) < 2 or self._once else list(set(lanes)), aside, plainly
 
     def alone_pays(self, events: int) -> bool:
         """Whether to match this many events one by one."""

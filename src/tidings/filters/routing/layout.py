@@ -199,18 +199,19 @@ class Layout:
         return self._ranks.setdefault(source, len(self._ranks))
 
     def _choices(self, term: list[_Placed]) -> Iterator[Choice]:
+        found = 0
         for test, number in term:
             if test.negated or number == _NOWHERE:
                 continue
             match test.filter:
                 case Compare(_, Order.EQ, value):
-                    words = self.words[number]
+                    words, found = self.words[number], found + 1
                     yield Choice(Source(number, Of.VALUE), (words.add(value),), 1 / len(words), test)
                 case OneOf(_, values) if len(values) <= _MAX_CELLS:
-                    words = self.words[number]
+                    words, found = self.words[number], found + 1
                     codes = sorted({words.add(value) for value in values})
                     yield Choice(Source(number, Of.VALUE), codes, len(codes) / len(words), test)
-        if not self.cuts:
+        if found > 1 or not self.cuts:  # two values select well enough, and cost less than the bucket of a number
             return
         for number, (low, high) in self._ranges(term).items():
             first, last = self.bucket(number, low), self.bucket(number, high)

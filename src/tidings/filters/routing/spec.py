@@ -59,7 +59,7 @@ class Matches:
 
 
 class OneMatch(NamedTuple):
-    """The lanes of one event in order, and what was set aside (as event 0)."""
+    """The lanes of one event, each once and in no order, and what was set aside (as event 0)."""
 
     lanes: list[int]
     aside: list[SetAside]
