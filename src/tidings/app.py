@@ -18,7 +18,7 @@ import uvicorn
 
 from tidings.access.gateway import GatewayKey
 from tidings.access.rules import OPEN, check_access
-from tidings.access.sealing import Box, sealing_key
+from tidings.access.sealing import Box, sealing_key, unreadable
 from tidings.access.tokens import Gate
 from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
@@ -123,12 +123,25 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         gateway_key=GatewayKey(secret),
         reach=_reaching(settings, clock, stack),
     )
+    _tell_unreadable(parts)
     tasks = Tasks()
     stack.push_async_callback(tasks.end)
     tasks.start(duplicates.run(files.reader, windows_of(current.snapshot, settings.topics)))
     tasks.start(_sweep(parts, duplicates))
     tasks.start(_show(tally, board))
     return Api(parts)
+
+
+def _tell_unreadable(parts: Parts) -> None:
+    """Secrets of another key make deliveries fail; better said at the start than found out one by one."""
+    lost = unreadable([*parts.snapshot.subscriptions.values(), *parts.snapshot.providers.values()], parts.box)
+    if lost:
+        logger.error(
+            "secrets of %d subscriptions or providers were sealed with another key (%s): "
+            "set access.key to the former one, or write them again",
+            len(lost),
+            ", ".join(lost[:5]),
+        )
 
 
 def _reaching(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Callable[[], Reach]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import a_name, a_subscription
-from tidings.access.sealing import Box, Unreadable, sealing_key
+from tidings.access.sealing import Box, Unreadable, sealing_key, unreadable
 from tidings.access.secrets import Secret, hub_key, without_secrets
 from tidings.config import load
 from tidings.errors import Misconfigured
@@ -67,6 +67,14 @@ def test_secrets_of_one_subscription_do_not_open_for_another() -> None:
     assert BOX.open("subscription/first/headers/x", first.delivery.headers["x"]) == "hush"
     with pytest.raises(Unreadable):
         BOX.open("subscription/second/headers/x", first.delivery.headers["x"])
+
+
+def test_documents_that_another_key_sealed_are_told() -> None:
+    mine = sealed(a_subscription("mine", delivery=Push(url="http://a.example/", headers={"x": "hush", "y": "hush"})), BOX.seal)
+    theirs = sealed(
+        a_subscription("theirs", delivery=Push(url="http://a.example/", headers={"x": "hush"})), Box(Secret(b"x")).seal
+    )
+    assert unreadable([mine, theirs, a_subscription("pulled")], BOX) == ["theirs"]
 
 
 def test_documents_are_shown_without_their_secrets() -> None:

@@ -6,6 +6,7 @@ Deterministic (AES-SIV): the same secret in the same place is the same text, so 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -17,6 +18,9 @@ from tidings.access.secrets import Secret, hub_key
 from tidings.config import AccessSettings
 from tidings.errors import Misconfigured
 from tidings.registry.credentials import SEALED
+from tidings.registry.port import Document
+from tidings.registry.rules.credentials import sealed
+from tidings.registry.rules.keys import key_of
 
 KEY_CHARACTERS = 24
 REMEMBERED = 50_000
@@ -67,6 +71,22 @@ class Box:
         except Unreadable:
             return False
         return True
+
+
+def unreadable(documents: Iterable[Document], box: Box) -> list[str]:
+    """Which of these documents hold a secret that the box cannot open."""
+    found: list[str] = []
+    for document in documents:
+
+        def look(place: str, text: str, document: Document = document) -> str:
+            try:
+                box.open(place, text)
+            except Unreadable:
+                found.append(str(key_of(document)))
+            return text
+
+        sealed(document, look)
+    return list(dict.fromkeys(found))
 
 
 def derived(key: Secret, purpose: bytes, length: int) -> bytes:

@@ -36,6 +36,8 @@ def add_to(app: typer.Typer) -> None:
         else:
             for line in difference(applied, colored=sys.stdout.isatty()):
                 say(line)
+            for name, secret in (applied.get("secrets") or {}).items():
+                say(f"deliveries to {name} are signed; check them with {secret} (shown only now)")
 
 
 def read_document(file: Path) -> dict[str, Any]:

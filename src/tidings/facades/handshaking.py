@@ -33,8 +33,11 @@ CONFIRM = "/api/webhooks/confirm/"
 BY = "webhook"
 
 
-async def check_sink(parts: Parts, url: str, rules: SinkRules) -> None:
-    """Refuse an address that this door does not take. Raises Malformed or SinkForbidden; says nothing of addresses (SSRF-09)."""
+async def check_sink(parts: Parts, url: str, rules: SinkRules, *, must_resolve: bool = True) -> None:
+    """Refuse an address that this door does not take. Raises Malformed or SinkForbidden; says nothing of addresses (SSRF-09).
+
+    `must_resolve`: a name without an address is refused now; else deliveries try it again and again (SSRF-10).
+    """
     reach = parts.reach()
     fault = sink_fault(url, rules, reach.rules.names)
     if fault is not None:
@@ -46,6 +49,8 @@ async def check_sink(parts: Parts, url: str, rules: SinkRules) -> None:
         except Blocked as error:
             raise SinkForbidden(f"callbacks may not go to {host}", at="sink") from error
         except Unresolved as error:
+            if not must_resolve:
+                return
             raise SinkForbidden(f"{host} cannot be resolved now", at="sink") from error
 
 

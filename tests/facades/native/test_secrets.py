@@ -90,6 +90,19 @@ def test_a_covered_secret_is_not_sent_to_a_new_address(api: ApiProcess) -> None:
     assert put(api, "moved").json["delivery"]["credential"] is None, "left out means removed"
 
 
+def test_a_covered_header_stands_for_what_is_held_at_this_address_only(api: ApiProcess) -> None:
+    put(api, "covered", headers={"authorization": "hush"})
+    assert put(api, "covered", headers={"authorization": "***"}).status == 200
+    assert put(api, "covered", url="http://127.0.0.1:9/elsewhere", headers={"authorization": "***"}).status == 400
+    assert put(api, "covered", headers={"authorization": "***", "x-token": "***"}).status == 400
+
+
+@pytest.mark.parametrize("name", ["webhook-signature", "Proxy-Authorization", "expect", "ce-id", "Host"])
+def test_headers_of_the_hub_itself_are_refused(api: ApiProcess, name: str) -> None:
+    """SUB-16."""
+    assert put(api, "headers", headers={name: "x"}).status == 400
+
+
 @pytest.mark.parametrize(
     "credential",
     [

@@ -164,14 +164,19 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
         signing=signing_from(wanted.signing, standing),
         webhook=kept(url, policy_in(body.handshake), standing),
         mode=ContentMode(wanted.mode),
-        headers=_uncovered(wanted.headers, standing),
+        headers=_uncovered(wanted.headers, url, standing),
         **wishes_from(wanted),
     )
 
 
-def _uncovered(headers: Mapping[str, str], standing: Subscription | None) -> dict[str, str]:
-    held = standing.delivery.headers if standing is not None and isinstance(standing.delivery, Push) else {}
-    return {name: held.get(name, value) if value == COVER else value for name, value in headers.items()}
+def _uncovered(headers: Mapping[str, str], url: str, standing: Subscription | None) -> dict[str, str]:
+    """The headers with what *** stands for. It stands for nothing at another address: that could be anybody's."""
+    push = standing.delivery if standing is not None else None
+    held = push.headers if isinstance(push, Push) and push.url == url else {}
+    for name, value in headers.items():
+        if value == COVER and name not in held:
+            raise Malformed("there is no value yet that *** could stand for", at=f"delivery.headers.{name[:50]}")
+    return {name: held[name] if value == COVER else value for name, value in headers.items()}
 
 
 def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: dict[str, str]) -> SubscriptionView:

@@ -18,8 +18,24 @@ URL_CHARACTERS = 2048
 HEADERS = 32
 HEADER_CHARACTERS = 4096
 
-RESERVED = frozenset({"host", "connection", "content-length", "content-type", "transfer-encoding", "te", "trailer", "upgrade"})
+RESERVED = frozenset(
+    (
+        "host",
+        "connection",
+        "content-length",
+        "content-type",
+        "expect",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
 """Headers that say how the request itself is laid out."""
+
+RESERVED_BEGINNINGS = ("ce-", "proxy-", "webhook-")
+"""Headers that say what an event is, which way it goes, and who signed it (SUB-16)."""
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -65,7 +81,7 @@ def _headers(headers: Mapping[str, str]) -> Iterator[Fault]:
         path = f"delivery.headers.{name[:50]}"
         if not _TOKEN.fullmatch(name):
             yield path, "this is no header name"
-        elif name.lower() in RESERVED or name.lower().startswith("ce-"):
+        elif name.lower() in RESERVED or name.lower().startswith(RESERVED_BEGINNINGS):
             yield path, "this header is the hub's own"
         if not is_sealed(value) and (len(value) > HEADER_CHARACTERS or not _HEADER_VALUE.fullmatch(value)):
             yield path, f"a header value is one line of at most {HEADER_CHARACTERS} ASCII characters"
