@@ -18,6 +18,7 @@ from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flus
 from tidings.events.stored import head_of
 from tidings.log.block import packed
 from tidings.log.commands import Act, Activate, Command, DropDeadLetters, Redeliver, Rewind, Suspend, decoded
+from tidings.log.cursor import position_of
 from tidings.log.port import Limit, Routed
 from tidings.log.position import COMMANDS, EMBEDDED, LaneNumber, Marks, Offset, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
@@ -218,3 +219,18 @@ def test_metrics_tell_the_lag_of_every_subscription(api: ApiProcess) -> None:
     text = api.call("GET", "/metrics").body.decode()
     assert 'tidings_subscription_lag_events{subscription="billing"} 2' in text
     assert 'tidings_lag_events{stage="delivery"} 2' in text
+
+
+def test_one_dead_letter_is_read_sent_again_and_forgotten(api: ApiProcess) -> None:
+    (letter,) = api.call("GET", "/api/subscriptions/billing/dead-letters").json["deadLetters"]
+    path = f"/api/subscriptions/billing/dead-letters/{letter['number']}"
+    assert api.call("GET", path).json == letter
+    assert api.call("GET", "/api/subscriptions/billing/dead-letters/999999").status == 404
+    assert api.call("POST", "/api/subscriptions/billing/dead-letters/999999/retry").status == 404
+    with an_owner(api.data) as owner:
+        assert api.call("POST", f"{path}/retry").status == 200
+        assert api.call("POST", "/api/subscriptions/billing/dead-letters/retry", {"all": True}).status == 200
+        assert api.call("DELETE", path).status == 200
+    position = position_of(letter["cursor"])
+    acts = [command.act for command in owner.commands[-3:]]
+    assert acts == [Redeliver((position,)), Redeliver(dead_letters=True), DropDeadLetters((position,))]

@@ -94,6 +94,9 @@ class DeliveryReader(Protocol):
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
         """Oldest first; `after` is the `number` to go on from."""
 
+    def dead_letter(self, lane: LaneNumber, number: int) -> DeadLetter | None:
+        """One dead letter of the lane; None when there is none of that number."""
+
     def result(self, command_id: str) -> str | None:
         """None: not applied yet. "" : applied. Anything else: why it could not be applied."""
 

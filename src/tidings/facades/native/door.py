@@ -10,7 +10,9 @@ from tidings.access.rules import OPEN
 from tidings.facades.native import (
     answers,
     apply,
+    asides,
     changes,
+    dead_letters,
     explain,
     exposures,
     filters,
@@ -50,8 +52,8 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    below = (reading, explain, lanes, policies, secrets, webhooks)
-    for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, changes, status):
+    below = (reading, explain, lanes, dead_letters, policies, secrets, webhooks)
+    for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
     app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)

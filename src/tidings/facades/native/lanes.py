@@ -9,21 +9,18 @@ import asyncio
 from http import HTTPStatus
 from typing import Any, Literal
 
-import msgspec
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from tidings.access.principals import Principal
-from tidings.delivery.push.port import BreakerView, DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.port import BreakerView, DeliveryRecord, LaneView
 from tidings.errors import Malformed
-from tidings.events.stored import event_from
-from tidings.events.structured import structured_json
 from tidings.facades.commanding import command
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.native.wire import Wire, time_of
 from tidings.facades.parts import Parts
 from tidings.facades.places import marks_at_any
-from tidings.log.commands import Act, Activate, CloseBreaker, Disable, DropDeadLetters, Enable, Redeliver, Rewind, Suspend
+from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, Redeliver, Rewind, Suspend
 from tidings.log.cursor import cursor_at, position_of
 from tidings.log.position import EMBEDDED, START, Position
 from tidings.registry.model import Subscription
@@ -113,26 +110,8 @@ class DeliveryList(Wire):
     before: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
 
 
-class DeadLetterView(Wire):
-    """An event that will not be tried again unless asked."""
-
-    number: int
-    cursor: str
-    reason: str
-    tries: int
-    first_at: str
-    last_at: str
-    event: Any
-
-
-class DeadLetterList(Wire):
-    """Oldest first; `after` goes on."""
-
-    dead_letters: list[DeadLetterView]
-    after: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
-
-
-async def _order(parts: Parts, subscription: Subscription, by: Principal, act: Act, response: Response) -> Done:
+async def order(parts: Parts, subscription: Subscription, by: Principal, act: Act, response: Response) -> Done:
+    """Give a command about the subscription's lane; 200 when it was applied, else 202."""
     applied = await command(parts, subscription.lane, by.name, act)
     response.status_code = HTTPStatus.OK if applied else HTTPStatus.ACCEPTED
     return Done(applied=applied)
@@ -191,7 +170,7 @@ async def put_state(name: str, body: StateBody, parts: PartsOf, caller: Caller, 
         "enabled": Enable(skip=body.start == "now"),
     }
     act = acts[body.state]
-    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)
+    return await order(parts, subscription_of(parts, caller, name), caller, act, response)
 
 
 @router.post("/api/subscriptions/{name:path}/rewind", responses=LATER)
@@ -199,13 +178,13 @@ async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, re
     """Move the subscription to another place of its lane, back or forward."""
     subscription = subscription_of(parts, caller, name)
     marks = await asyncio.to_thread(marks_at_any, parts.reader, body.to)
-    return await _order(parts, subscription, caller, Rewind(marks or {EMBEDDED: START}), response)
+    return await order(parts, subscription, caller, Rewind(marks or {EMBEDDED: START}), response)
 
 
 @router.post("/api/subscriptions/{name:path}/breaker/close", responses=LATER)
 async def close_breaker(name: str, parts: PartsOf, caller: Caller, response: Response) -> Done:
     """Close the circuit breaker: what waits behind it is sent now."""
-    return await _order(parts, subscription_of(parts, caller, name), caller, CloseBreaker(), response)
+    return await order(parts, subscription_of(parts, caller, name), caller, CloseBreaker(), response)
 
 
 @router.post("/api/subscriptions/{name:path}/redeliver", responses=LATER)
@@ -214,7 +193,7 @@ async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Call
     if not body.positions and not body.dead_letters:
         raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
     act = Redeliver(tuple(map(position_of, body.positions)), body.dead_letters)
-    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)
+    return await order(parts, subscription_of(parts, caller, name), caller, act, response)
 
 
 @router.get("/api/subscriptions/{name:path}/deliveries")
@@ -238,38 +217,3 @@ def _delivery(record: DeliveryRecord) -> DeliveryView:
         duration_ms=record.duration_ms,
         cause=record.cause,
     )
-
-
-@router.get("/api/subscriptions/{name:path}/dead-letters")
-async def dead_letters(
-    name: str, parts: PartsOf, caller: Caller, after: int = 0, limit: int = Query(100, ge=1, le=1000)
-) -> DeadLetterList:
-    """Dead letters with their events."""
-    subscription = subscription_of(parts, caller, name)
-    found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
-    return DeadLetterList(dead_letters=list(map(_dead_letter, found)), after=found[-1].number if len(found) == limit else None)
-
-
-def _dead_letter(letter: DeadLetter) -> DeadLetterView:
-    return DeadLetterView(
-        number=letter.number,
-        cursor=cursor_at(letter.position),
-        reason=letter.reason,
-        tries=letter.tries,
-        first_at=time_of(letter.first_at) or "",
-        last_at=time_of(letter.last_at) or "",
-        event=msgspec.json.decode(structured_json(event_from(letter.head, letter.data))),
-    )
-
-
-@router.delete("/api/subscriptions/{name:path}/dead-letters", responses=LATER)
-async def drop_dead_letters(
-    name: str,
-    parts: PartsOf,
-    caller: Caller,
-    response: Response,
-    position: list[str] = Query(default_factory=list, description="Cursors of single events; all when none is given."),
-) -> Done:
-    """Forget dead letters."""
-    act = DropDeadLetters(tuple(map(position_of, position)))
-    return await _order(parts, subscription_of(parts, caller, name), caller, act, response)

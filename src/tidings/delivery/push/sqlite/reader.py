@@ -47,6 +47,10 @@ class SqliteDeliveryReader:
         letters.sort(key=lambda letter: letter.number)
         return letters[:limit]
 
+    def dead_letter(self, lane: LaneNumber, number: int) -> DeadLetter | None:
+        found = self.dead_letters(lane, number - 1, 1)
+        return found[0] if found and found[0].number == number else None
+
     def result(self, command_id: str) -> str | None:
         return next((result for file in self._all() if (result := file.result(command_id)) is not None), None)
 

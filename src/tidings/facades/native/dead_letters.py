@@ -1,0 +1,123 @@
+"""Dead letters of a subscription: list, read, send again, forget; one, some or all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from tidings.delivery.push.port import DeadLetter
+from tidings.errors import NotFound
+from tidings.events.stored import event_from
+from tidings.events.structured import structured_json
+from tidings.facades.native.callers import Caller, PartsOf, subscription_of
+from tidings.facades.native.lanes import LATER, Done, order
+from tidings.facades.native.wire import Wire, time_of
+from tidings.facades.parts import Parts
+from tidings.log.commands import DropDeadLetters, Redeliver
+from tidings.log.cursor import cursor_at, position_of
+from tidings.registry.model import Subscription
+
+router = APIRouter(tags=["lanes"])
+
+
+class DeadLetterView(Wire):
+    """An event that will not be tried again unless asked."""
+
+    number: int
+    cursor: str
+    reason: str
+    tries: int
+    first_at: str
+    last_at: str
+    event: Any
+
+
+class DeadLetterList(Wire):
+    """Oldest first; `after` goes on."""
+
+    dead_letters: list[DeadLetterView]
+    after: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
+
+
+class RetryBody(Wire):
+    """Which dead letters to send again: some by number, or all."""
+
+    numbers: list[int] = Field(default_factory=list, max_length=10_000)
+    all: bool = False
+
+
+@router.get("/api/subscriptions/{name:path}/dead-letters")
+async def dead_letters(
+    name: str, parts: PartsOf, caller: Caller, after: int = 0, limit: int = Query(100, ge=1, le=1000)
+) -> DeadLetterList:
+    """Dead letters with their events."""
+    subscription = subscription_of(parts, caller, name)
+    found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
+    return DeadLetterList(dead_letters=list(map(_dead_letter, found)), after=found[-1].number if len(found) == limit else None)
+
+
+def _dead_letter(letter: DeadLetter) -> DeadLetterView:
+    return DeadLetterView(
+        number=letter.number,
+        cursor=cursor_at(letter.position),
+        reason=letter.reason,
+        tries=letter.tries,
+        first_at=time_of(letter.first_at) or "",
+        last_at=time_of(letter.last_at) or "",
+        event=msgspec.json.decode(structured_json(event_from(letter.head, letter.data))),
+    )
+
+
+@router.delete("/api/subscriptions/{name:path}/dead-letters", responses=LATER)
+async def drop_dead_letters(
+    name: str,
+    parts: PartsOf,
+    caller: Caller,
+    response: Response,
+    position: list[str] = Query(default_factory=list, description="Cursors of single events; all when none is given."),
+) -> Done:
+    """Forget dead letters."""
+    act = DropDeadLetters(tuple(map(position_of, position)))
+    return await order(parts, subscription_of(parts, caller, name), caller, act, response)
+
+
+@router.get("/api/subscriptions/{name:path}/dead-letters/{number}")
+async def dead_letter(name: str, number: int, parts: PartsOf, caller: Caller) -> DeadLetterView:
+    """One dead letter with its event."""
+    return _dead_letter(await _one(parts, subscription_of(parts, caller, name), number))
+
+
+@router.post("/api/subscriptions/{name:path}/dead-letters/retry", responses=LATER)
+async def retry_dead_letters(name: str, body: RetryBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Send dead letters again, with all their tries and time, whatever the filter says now."""
+    subscription = subscription_of(parts, caller, name)
+    letters = [await _one(parts, subscription, number) for number in body.numbers]
+    act = Redeliver(tuple(letter.position for letter in letters), dead_letters=body.all)
+    if not letters and not body.all:
+        raise NotFound("no dead letter is named", expected="numbers, or all")
+    return await order(parts, subscription, caller, act, response)
+
+
+@router.post("/api/subscriptions/{name:path}/dead-letters/{number}/retry", responses=LATER)
+async def retry_dead_letter(name: str, number: int, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Send one dead letter again."""
+    return await retry_dead_letters(name, RetryBody(numbers=[number]), parts, caller, response)
+
+
+@router.delete("/api/subscriptions/{name:path}/dead-letters/{number}", responses=LATER)
+async def drop_dead_letter(name: str, number: int, parts: PartsOf, caller: Caller, response: Response) -> Done:
+    """Forget one dead letter."""
+    subscription = subscription_of(parts, caller, name)
+    letter = await _one(parts, subscription, number)
+    return await order(parts, subscription, caller, DropDeadLetters((letter.position,)), response)
+
+
+async def _one(parts: Parts, subscription: Subscription, number: int) -> DeadLetter:
+    letter = await asyncio.to_thread(parts.delivery.dead_letter, subscription.lane, number)
+    if letter is None:
+        raise NotFound(f"there is no dead letter {number}")
+    return letter
