@@ -13,6 +13,7 @@ GROUPS = {
     "publish": "publishing over HTTP, with and without the log",
     "filters": "routing one batch of events in memory",
     "routing": "routing a backlog on Spark",
+    "delivery": "pushing to a fast sink, beside the bare client",
     "arrival": "a whole hub: latency, silence, memory, idling (about five minutes)",
 }
 

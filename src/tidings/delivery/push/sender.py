@@ -105,9 +105,11 @@ class Sender:
 async def _ask(way: Way, target: Target, headers: dict[str, str], body: bytes) -> tuple[int, str]:
     if way.host_header is not None:
         headers = {**headers, "host": way.host_header}
-    request = way.client.request(target.method, target.url_of(way)).headers(headers).timeout(target.timeout)
+    url = target.url_of(way)
     if target.method == "POST":
-        request = request.body_bytes(body)
+        request = way.client.post(url).headers(headers).body_bytes(body).timeout(target.timeout)
+    else:
+        request = way.client.request(target.method, url).headers(headers).timeout(target.timeout)
     # Without the limit of 0 the answer would be handed over only after the first 64 KiB of its body.
     async with request.streamed_read_buffer_limit(0).build_streamed() as response:
         status = response.status
