@@ -189,6 +189,28 @@ def test_a_stored_filter_that_no_longer_parses_sets_only_its_own_events_aside(wo
     assert "filter" in world.asides()[0].reason
 
 
+def test_an_expression_that_needs_backtracking_is_blocked_by_its_budget_and_slows_nobody(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    world = World(tmp_path, regex={"fallback": "true", "match_timeout": "20ms", "budget": "50ms"})
+    try:
+        world.topic()
+        world.subscribe("all", None)
+        world.subscribe("slow", 'note matches "^(a|aa)+(?<!x)$"')
+        offsets = world.publish(*({"note": "a" * 40 + f"!{n}"} for n in range(300)))
+
+        world.start(spark)
+        world.wait_routed(offsets[-1], within=120)
+
+        assert world.lane(1) == offsets
+        assert world.lane(2) == []
+        kept_from = {aside.position.offset for aside in world.asides() if aside.lane == 2}
+        assert offsets[-1] in kept_from
+        assert "regular expression" in world.asides()[-1].reason
+    finally:
+        world.close()
+
+
 def test_silence_is_bridged_by_markers_that_nobody_sees(world: World, spark: SparkSession) -> None:
     world.topic()
     world.subscribe("all", None)

@@ -34,9 +34,10 @@ from tidings.registry.store import open_reader, open_writer
 class World:
     """Build it in `tmp_path`, `close` it at the end. Topic numbers and lanes are 1, 2, … in the order of their creation."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **sections: dict[str, Any]) -> None:
         self.data = data
-        self.settings = config.load(environ={}, flags={"data": str(data), "pipeline": {"warm_interval": "1s"}})
+        flags = {"data": str(data), "pipeline": {"warm_interval": "1s"}, **sections}
+        self.settings = config.load(environ={}, flags=flags)
         self._runner = asyncio.Runner()
         self._registry = open_writer(data)
         self._log = self._runner.run(self._opened())

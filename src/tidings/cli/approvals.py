@@ -1,4 +1,4 @@
-"""`tidings approve`, `tidings reject`, `tidings approvals`, and `tidings changes`: who decided and changed what."""
+"""Who decided what, and what could not be routed: `tidings approvals`, `approve`, `reject`, `changes`, `asides`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PANEL = "Governing"
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register approvals, approve, reject and changes."""
+    """Register approvals, approve, reject, changes and asides."""
 
     @command(app, "approvals", rich_help_panel=_PANEL)
     def approvals(hub: Hub) -> None:
@@ -54,6 +54,20 @@ def add_to(app: typer.Typer) -> None:
         keys = ("revision", "at", "by", "action", "kind", "name", "cursor")
         columns = (*keys[:-1], "holds after")
         print_table(columns, [[one[key] for key in keys] for one in found["changes"]], empty="nothing was changed yet")
+
+    @command(app, "asides", rich_help_panel=_PANEL)
+    def asides(
+        hub: Hub,
+        after: Annotated[str | None, typer.Option("--after", help="Cursor to go on after.")] = None,
+        limit: Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)] = 100,
+    ) -> None:
+        """Show the events that could not be routed, to whom, and why."""
+        found = hub.client.get("/api/asides", {"after": after, "limit": limit})
+        if hub.json:
+            print_json(found)
+            return
+        keys = ("cursor", "subscription", "reason")
+        print_table(keys, [[one[key] for key in keys] for one in found["asides"]], empty="nothing was set aside")
 
 
 def _decide(hub: Hub, subscription: str, topic: str, state: str, reason: str) -> None:
