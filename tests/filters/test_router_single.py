@@ -1,0 +1,128 @@
+"""One event at a time: the generated function answers as a batch does, within its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.builders import an_event
+from tests.filters.test_router import ORDERS, VALUES, a_batch, a_route, numbered
+from tidings.events.model import Event
+from tidings.events.stored import head_of
+from tidings.filters import Router, RouteSpec, matches, parse
+from tidings.filters.routing import compiled, leaf
+from tidings.filters.routing.single import Single
+
+
+@pytest.fixture(autouse=True)
+def generated_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few filters there are, and never rescued by the plain way."""
+    monkeypatch.setattr(compiled, "FEW", -1)
+    monkeypatch.setattr(compiled, "plainly", None)
+
+
+def lanes(router: Router, event: Event, position: int = 1, topic: int = ORDERS) -> list[int]:
+    found = router.route_one(position, topic, head_of(event), event.data)
+    assert (found.aside, found.fell_back) == ([], False)
+    assert len(set(found.lanes)) == len(found.lanes)
+    return sorted(found.lanes)
+
+
+def expected(routes: Sequence[RouteSpec], event: Event) -> list[int]:
+    return sorted({route.lane for route in routes if route.filter is None or matches(route.filter, event)})
+
+
+def agree(routes: Sequence[RouteSpec], published: Sequence[Event]) -> Router:
+    router = Router(routes)
+    for event in published:
+        assert lanes(router, event) == expected(routes, event)
+    return router
+
+
+@pytest.mark.parametrize("room", [0, 4096])
+def test_ranges_of_every_shape_with_and_without_room_for_their_answers(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaf, "_TABLE", room)
+    monkeypatch.setattr(leaf, "_PER_SLOT", 0 if room == 0 else 16)
+    kinds = (
+        "n >= {0}",
+        "n > {0}",
+        "n < {0}",
+        "n <= {0}",
+        "n >= {0} and n < {1}",
+        "not n >= {0}",
+        "n != {0}",
+        "n not in ({0}, {1})",
+    )
+    wheres = [kind.format(n, n + 30) for n in range(0, 100, 9) for kind in kinds]
+    wheres += [f"region = 'EU' and {where}" for where in wheres]
+    agree([a_route(lane, where) for lane, where in enumerate(wheres)], numbered(110))
+
+
+def test_answers_for_wide_ranges_do_not_grow_with_their_square() -> None:
+    wheres = [f"n > {n} and n < {4000 - n}" for n in range(1500)]
+    router = agree([a_route(lane, where) for lane, where in enumerate(wheres)], numbered(10))
+    single = next(iter(router._groups.values()))._base.compiled._single
+    assert isinstance(single, Single)
+    _, _, _, (values, ranges, left) = single._space["root"]
+    assert sum(len(routes) for routes in ranges[0].sets) <= 4096 + 16 * 1500
+    assert values == []
+    assert left
+
+
+def test_many_partners_of_one_path() -> None:
+    wheres = [f"n = {n} and m{n % 20} = 'x'" for n in range(200)] + ["n = 7 and m7 = 'x' and m8 = 'y'"]
+    published = [an_event(b'{"n":%d,"m%d":"x","m8":"y"}' % (n, n % 20)) for n in range(0, 200, 3)]
+    agree([a_route(lane, where) for lane, where in enumerate(wheres)], published)
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_values_of_every_kind_where_another_is_looked_up(value: bytes) -> None:
+    wheres = [
+        "n = 1 and m = true",
+        "n = true and m = 1",
+        "n = 'x' and m = 0",
+        "n in (1, null)",
+        "m = false",
+        "n exists and m = 1",
+    ]
+    wheres += ["m starts with 't'", "n matches '^x'", "n = 1 and not m = 1", "n >= 1 and m > 0"]
+    published = [an_event(b'{"n":%s,"m":%s}' % (value, other)) for other in VALUES]
+    agree([a_route(lane, where) for lane, where in enumerate(wheres)], published)
+
+
+def test_arrays_are_looked_into_though_another_filter_cannot_look_them_up() -> None:
+    pattern = parse("eventbridge", {"detail": {"n": ["x", 5]}})
+    routes = [RouteSpec(1, frozenset([ORDERS]), pattern, 0), a_route(2, "n = 'x'"), a_route(3, "n = true and m = 1")]
+    published = [
+        an_event(b'{"n":%s,"m":1}' % value) for value in (b'["x"]', b'["y",[5]]', b'"x"', b"[]", b"true", b'{"n":"x"}')
+    ]
+    agree(routes, published)
+
+
+def test_versions_and_topics_count_for_single_events_too() -> None:
+    router = Router([a_route(1, "n >= 0", since=1, until=3), a_route(1, since=3), a_route(2, until=2), a_route(3, topics=[9])])
+    (event,) = numbered(1)
+    assert [lanes(router, event, position) for position in range(1, 6)] == [[2], [1, 2], [1], [1], [1]]
+    assert lanes(router, event, topic=9) == [3]
+    assert lanes(router, event, topic=77) == []
+
+
+def test_a_bad_head_or_payload_sets_only_that_event_aside() -> None:
+    router = Router([a_route(1, "n exists"), a_route(2)])
+    found = router.route_one(1, ORDERS, b"{broken", b'{"n":1}')
+    assert found.lanes == [2]
+    assert [(one.event, one.lane) for one in found.aside] == [(0, None)]
+    assert lanes(router, an_event(b'{"n":')) == [2]
+    assert lanes(router, an_event(b'{"z":"\xff","n":1}')) == [1, 2]
+
+
+def test_a_large_index_is_not_given_up_for_a_few_single_events() -> None:
+    router = Router([a_route(lane, f"n = {lane}") for lane in range(2000)])
+    router.route(a_batch(*numbered(200)))
+    (group,) = router._groups.values()
+    router.route(a_batch(*numbered(5)))
+    assert "_single" not in group._base.compiled.__dict__
+    for _ in range(30):
+        router.route(a_batch(*numbered(5)))
+    assert "_single" in group._base.compiled.__dict__
