@@ -159,6 +159,32 @@ class LaneMachine(RuleBasedStateMachine):
         item.sending = True
         self.sending.append(item)
 
+    @precondition(lambda self: self.state.back is None)
+    @rule(ahead=st.integers(0, 30))
+    def split(self, ahead: int) -> None:
+        self.state.split(Offset(self.state.cursor + ahead))
+        assert self.state.reach(sum(entry <= self.state.cursor for entry in self.entries)) == 0
+        self.state.back_left()
+
+    @precondition(lambda self: self.state.back is not None and self.state.room > 0 and not self.state.suspended)
+    @rule()
+    def begin_back(self) -> None:
+        waited = self.waited()
+        if not waited:
+            assert self.state.back_read() == 0, "nothing is gone"
+            return
+        item = self.state.take_back(Offset(waited[0]), NOW)
+        item.sending = True
+        self.sending.append(item)
+
+    def waited(self) -> list[int]:
+        """What is in the back window and was not taken."""
+        back = self.state.back
+        return [entry for entry in self.entries if back.cursor < entry <= back.until] if back is not None else []
+
+    def opened(self) -> set[int]:
+        return {*self.state.open, *(self.state.back.open if self.state.back is not None else ())}
+
     @precondition(lambda self: any(not item.sending for item in self.state.items()) and not self.state.suspended)
     @rule(data=st.data())
     def begin_retry(self, data: st.DataObject) -> None:
@@ -180,7 +206,7 @@ class LaneMachine(RuleBasedStateMachine):
 
     @rule(to=st.integers(0, 60))
     def rewind(self, to: int) -> None:
-        forward = to >= self.state.cursor
+        forward = to >= (self.state.cursor if self.state.back is None else self.state.back.cursor)
         self.state.rewind(Offset(to))
         if forward:
             self.owed = {entry for entry in self.entries if entry > to} | (self.owed & set(self.state.again))
@@ -207,17 +233,17 @@ class LaneMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         waiting = {entry for entry in self.entries if entry > self.state.cursor}
-        assert waiting | set(self.state.open) | set(self.state.again) == self.owed
+        assert waiting | set(self.waited()) | self.opened() | set(self.state.again) == self.owed
 
     @invariant()
     def the_low_water_mark_is_right(self) -> None:
-        undone = [entry for entry in self.entries if entry in self.state.open or entry > self.state.cursor]
+        undone = [*self.opened(), *self.waited(), *(entry for entry in self.entries if entry > self.state.cursor)]
         assert self.state.low_water < min(undone, default=10**9)
         assert self.state.low_water <= self.state.cursor
-        if self.state.open:
+        if self.state.open and self.state.back is None:
             assert self.state.low_water == min(self.state.open) - 1
         done = {entry for first, last in self.state.done_ranges() for entry in range(first, last + 1)}
-        assert not done & set(self.state.open)
+        assert not done & {*self.opened(), *self.waited()}
 
     @invariant()
     def what_was_taken_is_counted(self) -> None:

@@ -11,6 +11,7 @@ from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.probing import Probing
 from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.sender import Sender
 from tidings.log.port import LanesReader
 from tidings.log.position import START, Offset
@@ -20,6 +21,7 @@ class Engine(Protocol):
     """What breakers need of the engine."""
 
     ledger: Ledger
+    reading: Reading
 
     def judge(self, lane: PushLane) -> None:
         """What keeps the lane from sending changed."""
@@ -71,7 +73,20 @@ class Breakers:
         if lane.policy is not None and lane.policy.breaker is not None:
             end = self._lanes.routed().get(lane.key.partition, START)
             interval = lane.policy.breaker.interval
+            before = lane.state.breaker.status
             self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), interval, end))
+            if before is not lane.state.breaker.status:
+                self._split(lane, end)
+
+    def _split(self, lane: PushLane, end: Offset) -> None:
+        """What waited becomes a window of its own, so that new events need not wait for it. Ordered lanes have one order."""
+        if lane.gate.ordered or lane.state.back is not None or lane.policy is None or lane.policy.batch is not None:
+            return
+        lane.state.split(max(end, lane.state.cursor))
+        lane.forget_read()
+        self._engine.reading.place(lane)
+        lane.state.back_left()
+        self._engine.judge(lane)
 
     def _move(self, lane: PushLane, to: Breaker) -> None:
         before = lane.state.breaker

@@ -13,6 +13,7 @@ from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.policy import Policy
 from tidings.delivery.push.pushing import Job, Parcel, PushLane
 from tidings.delivery.push.reading import Reading
+from tidings.log.position import Offset
 
 OPEN_IN_ALL = 200_000
 OPEN_ALWAYS = 10
@@ -35,6 +36,7 @@ class Choosing:
         self._clock = clock
         self.aside: Callable[[PushLane, Item, str], None] = lambda lane, item, fault: None
         self.alarm: Callable[[PushLane, float], None] = lambda lane, seconds: None
+        self.missed: Callable[[PushLane, int, Offset | None], None] = lambda lane, count, end: None
 
     def next_of(self, lane: PushLane) -> Job | None:
         """The next attempt; None: there is nothing now, and the lane is offered again when there is."""
@@ -53,16 +55,23 @@ class Choosing:
     def _pick(self, lane: PushLane, policy: Policy) -> Pick | None:
         """The next entry that may go; it is open then."""
         now = self._clock.now()
+        held_back = False
         while True:
-            if lane.loaded:
+            if lane.loaded and not held_back:
                 item, parcel = lane.loaded.popleft()
                 if item.sending or item.due > now or not lane.state.holds(item) or not lane.gate.may_go(item):
                     continue
-            elif lane.due:
+                held_back = lane.state.back is not None and self._too_fast(lane, item)
+                if held_back:
+                    lane.loaded.appendleft((item, parcel))
+                    continue
+            elif lane.due and not held_back:
                 self._reading.load(lane)
                 continue
             elif not self._may_take(lane, policy):
                 return None
+            elif lane.state.back is not None and (waited := self._back(lane)) is not None:
+                item, parcel = waited
             elif lane.ready:
                 if policy.sending_delay and self._delayed(lane, policy.sending_delay):
                     return None
@@ -78,6 +87,36 @@ class Choosing:
             if not parcel.fault:
                 return Pick(item, parcel)
             self.aside(lane, item, parcel.fault)
+
+    def _too_fast(self, lane: PushLane, item: Item) -> bool:
+        """Whether an open one of those that waited has to wait for its rate; if not, it is counted."""
+        back = lane.state.back
+        if back is None or item.again or item.offset > back.until:
+            return False
+        wait = lane.pace.back_wait(self._clock.monotonic())
+        if wait > 0:
+            self.alarm(lane, wait)
+            return True
+        lane.pace.back_sent(self._clock.monotonic())
+        return False
+
+    def _back(self, lane: PushLane) -> Pick | None:
+        """The next entry of those that waited, in turn with new ones and within its own rate."""
+        lane.back_turn = not lane.back_turn
+        if not lane.back_turn and (lane.ready or (lane.more and self._reading.fill(lane))):
+            return None
+        wait = lane.pace.back_wait(self._clock.monotonic())
+        if wait > 0:
+            self.alarm(lane, wait)
+            return None
+        if not lane.back_ready and not self._reading.fill_back(lane):
+            missed = lane.state.back_read()
+            if missed:
+                self.missed(lane, missed, None)
+            return None
+        parcel = lane.back_ready.popleft()
+        lane.pace.back_sent(self._clock.monotonic())
+        return Pick(lane.state.take_back(parcel.offset, self._clock.now(), parcel.key), parcel)
 
     def _may_take(self, lane: PushLane, policy: Policy) -> bool:
         if len(lane.state.open) >= policy.open_items:

@@ -76,6 +76,7 @@ class Engine:
         self._choosing = Choosing(self.reading, self.ledger, around.clock)
         self._choosing.aside = self._set_aside
         self._choosing.alarm = self._alarm
+        self._choosing.missed = self._settling.missed
         self.breakers = Breakers(self, sender, lanes, around.clock)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:

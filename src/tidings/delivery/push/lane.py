@@ -7,6 +7,9 @@ were final before and were asked for once more; they never move the low-water ma
 `disabled` is why nothing is sent until somebody enables it, `paused_until` until when the endpoint asked for nothing,
 `failing_since` when the failures began that no success has ended yet (0: none).
 
+While what waited behind a breaker is sent, there are two windows: `back` holds what waited, and the cursor has moved to its end,
+so that new entries need not wait for the old ones. The low-water mark is that of `back` then.
+
 `taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
 difference to retention.
 """
@@ -43,11 +46,39 @@ class Item(msgspec.Struct, gc=False):
     key: int = 0
 
 
+class Back(msgspec.Struct):
+    """The entries after `cursor` and up to `until` that waited, and those of them and before that are open.
+
+    `left` is how many the lane has had after the cursor, or UNKNOWN.
+    """
+
+    cursor: Offset
+    until: Offset
+    left: int
+    open: dict[Offset, Item]
+
+    @property
+    def low_water(self) -> Offset:
+        return Offset(next(iter(self.open)) - 1) if self.open else self.cursor
+
+
 class LaneState:
     """One lane's state. One owner, one thread. Every method leaves a state that may be saved."""
 
     __slots__ = (
-        *("again", "breaker", "cursor", "disabled", "failing_since", "limit", "open", "paused_until", "suspended", "taken"),
+        *(
+            "again",
+            "back",
+            "breaker",
+            "cursor",
+            "disabled",
+            "failing_since",
+            "limit",
+            "open",
+            "paused_until",
+            "suspended",
+            "taken",
+        ),
     )
 
     def __init__(self, cursor: Offset = START, limit: int = OPEN_LIMIT) -> None:
@@ -55,6 +86,7 @@ class LaneState:
         self.limit = limit
         self.open: dict[Offset, Item] = {}
         self.again: dict[Offset, Item] = {}
+        self.back: Back | None = None
         self.suspended = False
         self.disabled = ""
         self.paused_until = Instant(0)
@@ -65,31 +97,32 @@ class LaneState:
     @property
     def low_water(self) -> Offset:
         """Everything of the lane at or below is final, redeliveries aside. Items are opened in rising order."""
+        if self.back is not None:
+            return self.back.low_water
         return Offset(next(iter(self.open)) - 1) if self.open else self.cursor
 
     @property
     def size(self) -> int:
         """How many items are open, redeliveries included."""
-        return len(self.open) + len(self.again)
+        return len(self.open) + len(self.again) + (len(self.back.open) if self.back is not None else 0)
 
     @property
     def room(self) -> int:
         """How many more items may be opened."""
-        return self.limit - len(self.open) - len(self.again)
+        return self.limit - self.size
 
     def items(self) -> Iterator[Item]:
+        if self.back is not None:
+            yield from self.back.open.values()
         yield from self.open.values()
         yield from self.again.values()
 
     def done_ranges(self) -> Sequence[tuple[Offset, Offset]]:
         """The ranges (first, last) above the low-water mark in which everything is final."""
-        ranges: list[tuple[Offset, Offset]] = []
-        last = self.low_water
-        for offset in (*self.open, Offset(self.cursor + 1)):
-            if offset > last + 1:
-                ranges.append((Offset(last + 1), Offset(offset - 1)))
-            last = offset
-        return ranges
+        if self.back is None:
+            return _between(self.low_water, [*self.open, Offset(self.cursor + 1)])
+        waited = _between(self.back.low_water, [*self.back.open, Offset(self.back.cursor + 1)])
+        return [*waited, *_between(self.back.until, [*self.open, Offset(self.cursor + 1)])]
 
     def take(self, offset: Offset, now: Instant, key: int = 0) -> Item:
         """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
@@ -98,6 +131,42 @@ class LaneState:
         if self.taken != UNKNOWN:
             self.taken += 1
         return item
+
+    def split(self, until: Offset) -> None:
+        """What is open, and what follows up to `until`, is the back window; new entries are taken after `until` from now on.
+
+        How many were taken up to there is for `reach` to tell; `back_left` is told then.
+        """
+        self.back = Back(self.cursor, until, self.taken, self.open)
+        self.open, self.cursor, self.taken = {}, until, UNKNOWN
+
+    def back_left(self) -> None:
+        """It is known now how many entries were taken up to the end of the back window: so many are in it."""
+        if self.back is not None:
+            known = UNKNOWN not in (self.back.left, self.taken)
+            self.back.left = self.taken - self.back.left if known else UNKNOWN
+
+    def take_back(self, offset: Offset, now: Instant, key: int = 0) -> Item:
+        """Open the next entry of the back window."""
+        assert self.back is not None
+        item = self.back.open[offset] = Item(offset, since=now, due=now, key=key)
+        self.back.cursor = offset
+        if self.back.left != UNKNOWN:
+            self.back.left -= 1
+        return item
+
+    def back_read(self) -> int:
+        """There is nothing more in the back window; how many of its entries are gone and were never taken."""
+        assert self.back is not None
+        missed = max(0, self.back.left)
+        self.back.left, self.back.cursor = 0, self.back.until
+        self._join()
+        return missed
+
+    def _join(self) -> None:
+        """One window again, when everything of the other one is final."""
+        if self.back is not None and self.back.cursor >= self.back.until and not self.back.open:
+            self.back = None
 
     def reach(self, before: int) -> int:
         """The next entry of the lane has `before` entries before it: how many of them are gone and were never taken.
@@ -110,13 +179,19 @@ class LaneState:
 
     def holds(self, item: Item) -> bool:
         """Whether this very item is still open: a rewind or a skip may have taken it away while it was being sent."""
-        return (self.again if item.again else self.open).get(item.offset) is item
+        return self._table(item).get(item.offset) is item
+
+    def _table(self, item: Item) -> dict[Offset, Item]:
+        if item.again:
+            return self.again
+        return self.back.open if self.back is not None and item.offset <= self.back.until else self.open
 
     def close(self, item: Item) -> bool:
         """The item is final. False: it was taken away meanwhile, and what came of it counts no more."""
         if not self.holds(item):
             return False
-        del (self.again if item.again else self.open)[item.offset]
+        del self._table(item)[item.offset]
+        self._join()
         return True
 
     def retry(self, item: Item, due: Instant, cause: str) -> bool:
@@ -129,9 +204,9 @@ class LaneState:
         """Put entries on the redelivery list; the items that are now due. What is yet to be taken is sent anyway."""
         due = []
         for offset in offsets:
-            if offset > self.cursor:
+            if offset > self.cursor or (self.back is not None and self.back.cursor < offset <= self.back.until):
                 continue
-            item = self.open.get(offset) or self.again.get(offset)
+            item = self.open.get(offset) or self.again.get(offset) or (self.back.open.get(offset) if self.back else None)
             if item is None:
                 item = self.again[offset] = Item(offset, since=now, again=True)
             if not item.sending:
@@ -145,6 +220,9 @@ class LaneState:
         Back: what is open at or below `to` stays open, what is above comes again. Forward: what is open is skipped too.
         How many were taken up to there is for `reach` to tell.
         """
+        if self.back is not None:
+            self.open = {**self.back.open, **self.open}
+            self.cursor, self.back = max(self.back.cursor, min(to, self.cursor)), None
         if to >= self.cursor:
             self.open.clear()
         else:
@@ -152,6 +230,16 @@ class LaneState:
             self.again = {offset: item for offset, item in self.again.items() if offset <= to}
         self.cursor = to
         self.taken = UNKNOWN
+
+
+def _between(last: Offset, offsets: Iterable[Offset]) -> list[tuple[Offset, Offset]]:
+    """The ranges after `last` that rising offsets leave free."""
+    ranges = []
+    for offset in offsets:
+        if offset > last + 1:
+            ranges.append((Offset(last + 1), Offset(offset - 1)))
+        last = offset
+    return ranges
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -178,12 +266,15 @@ class Saved(msgspec.Struct, frozen=True, array_like=True):
     paused_until: int = 0
     failing_since: int = 0
     breaker: Breaker = CLOSED
+    back: tuple[int, int, int, list[Row]] | None = None
 
 
 def encode(state: LaneState) -> bytes:
     """The state as bytes. What is being sent is saved as open, so that a crash sends it again."""
     items, again = [*map(_row, state.open.values())], [*map(_row, state.again.values())]
-    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker)
+    kept = state.back
+    back = None if kept is None else (kept.cursor, kept.until, kept.left, [*map(_row, kept.open.values())])
+    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back)
     return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken, *wait))
 
 
@@ -203,6 +294,9 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     state.again = {item.offset: item for item in map(_item, saved.again)}
     for item in state.again.values():
         item.again = True
+    if saved.back is not None:
+        cursor, until, left, rows = saved.back
+        state.back = Back(Offset(cursor), Offset(until), left, {item.offset: item for item in map(_item, rows)})
     return state
 
 

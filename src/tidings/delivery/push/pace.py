@@ -145,16 +145,25 @@ class Pace:
         """0 when an attempt may begin now, else the seconds until it is worth asking again."""
         if self._policy.adaptive and now >= self._period_ends:
             self._turn_period(now)
-        windows = [window for window in (self._second, self._minute, self._extra) if window is not None]
+        windows = [window for window in (self._second, self._minute) if window is not None]
         wait = max((window.wait(now) for window in windows), default=0.0)
         # The end of the period may bring a higher rate.
         return min(wait, self._period_ends - now) if self._policy.adaptive else wait
 
     def sent(self, now: float) -> None:
         """An attempt begins."""
-        for window in (self._second, self._minute, self._extra):
+        for window in (self._second, self._minute):
             if window is not None:
                 window.sent(now)
+
+    def back_wait(self, now: float) -> float:
+        """0 when one more of what waited may be taken, else the seconds until it is worth asking again."""
+        return 0.0 if self._extra is None else self._extra.wait(now)
+
+    def back_sent(self, now: float) -> None:
+        """One of what waited is taken."""
+        if self._extra is not None:
+            self._extra.sent(now)
 
     def ended(self, delivered: bool, asked: bool) -> None:
         """What came of an attempt. `asked`: the endpoint named the time of the next one itself."""
@@ -167,7 +176,7 @@ class Pace:
 
     @property
     def limited(self) -> bool:
-        return self._second is not None or self._minute is not None or self._extra is not None
+        return self._second is not None or self._minute is not None
 
     def _turn_period(self, now: float) -> None:
         if self._period_ends > -math.inf:

@@ -64,7 +64,7 @@ class PushLane:
     __slots__ = (
         *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
-        *("alarm", "batch", "gate", "held", "pace"),
+        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "pace"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -91,6 +91,8 @@ class PushLane:
         self.queued = False
         self.gate = Gate()
         self.held: dict[Offset, Parcel] = {}
+        self.back_ready: deque[Parcel] = deque()
+        self.back_turn = False
         self.pace = Pace()
         self.alarm = math.inf
         self.batch: Batch | None = None
@@ -146,7 +148,8 @@ class PushLane:
         self.batch = None
         # Events of a batch go out together; order is kept between batches, of which there is one at a time.
         ordering = self.policy.ordering if self.policy is not None and self.policy.batch is None else Ordering.PARALLEL
-        self.gate = Gate(ordering, self.state.open.values())
+        back = self.state.back.open.values() if self.state.back is not None else ()
+        self.gate = Gate(ordering, [*back, *self.state.open.values()])
         self.held.clear()
         self.loaded.clear()
         self.due = deque(item for item in self.state.items() if not item.sending and item.due <= now)
@@ -154,6 +157,7 @@ class PushLane:
     def forget_read(self) -> None:
         """Drop what was read ahead of the cursor; it is read again, under the policy and cursor of then."""
         self.ready.clear()
+        self.back_ready.clear()
         self.due.extend(item for item, _ in self.loaded)
         self.loaded.clear()
         self.held.clear()
@@ -165,7 +169,7 @@ class PushLane:
     @property
     def idle(self) -> bool:
         """Everything that is known of the lane is final."""
-        return not (self.more or self.ready or self.ahead or self.state.open)
+        return not (self.more or self.ready or self.ahead or self.state.open or self.state.back)
 
     def saved(self) -> SavedLane:
         """The lane as it is saved."""

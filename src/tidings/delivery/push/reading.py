@@ -13,7 +13,7 @@ from tidings.clock import Instant
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
-from tidings.delivery.push.stripped import LaneEntry, Stripped, entries_with, references
+from tidings.delivery.push.stripped import LaneEntry, Stripped, entries_of, entries_with, references
 from tidings.errors import LogUnavailable, Malformed
 from tidings.events.http import encode_binary, encode_structured
 from tidings.events.stored import event_from
@@ -72,6 +72,15 @@ class Reading:
         del lane.ahead[:size]
         lane.ahead_digests = None if digests is None else digests[size * DIGEST :]
         return True
+
+    def fill_back(self, lane: PushLane) -> bool:
+        """Read the next entries of the back window into `back_ready`. False: there are none any more."""
+        back = lane.state.back
+        assert back is not None
+        block = next(iter(self._lanes.blocks(lane.key.lane, back.cursor, lane.key.partition, 1)), None)
+        found = [entry for entry in entries_of(block) if back.cursor < entry.offset <= back.until] if block is not None else []
+        lane.back_ready.extend(self._parcels(lane, found[:LAST_ENTRIES], kept=False))
+        return bool(found)
 
     def load(self, lane: PushLane) -> None:
         """Read a page of the due items of a lane into `loaded`."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tidings.delivery.push.store import LaneKey, position_of
-from tidings.log.block import DIGEST, REFERENCE, digest_in
-from tidings.log.port import BodyKey, Entry, LanesReader
+from tidings.log.block import DIGEST, REFERENCE, digest_in, offsets_of
+from tidings.log.port import Block, BodyKey, Entry, LanesReader
 from tidings.log.position import Offset, Position
 
 GONE = b""
@@ -32,6 +32,12 @@ def references(offsets: Sequence[int]) -> list[LaneEntry]:
 def entries_with(offsets: Sequence[int], digests: bytes) -> list[LaneEntry]:
     """Entries with the digests that a block has for them, 16 bytes each."""
     return [LaneEntry(Offset(offset), digests[n * DIGEST : (n + 1) * DIGEST]) for n, offset in enumerate(offsets)]
+
+
+def entries_of(block: Block) -> list[LaneEntry]:
+    """All entries of a block."""
+    offsets = offsets_of(block)
+    return references(offsets) if block.digests is None else entries_with(offsets, block.digests)
 
 
 class Stripped:
