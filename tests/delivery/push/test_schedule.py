@@ -120,3 +120,14 @@ def test_a_suspended_lane_loses_its_turn(make: MakeLane) -> None:
     schedule.offer(lane)
     lane.suspend(True)
     assert schedule.turn() is None
+
+
+def test_the_window_halves_when_the_endpoint_says_that_it_is_too_much(make: MakeLane) -> None:
+    schedule, lane = Schedule(1000), make(1)
+    for _ in range(48):
+        schedule.begin(lane)
+        schedule.end(lane, answered=True)
+    assert lane.window == 64
+    schedule.begin(lane)
+    schedule.end(lane, answered=True, pressed=True)
+    assert (lane.window, lane.slow) == (32, False)

@@ -45,6 +45,9 @@ BURST = 64
 
 LONGEST_ALARM = 3600.0
 
+TOO_MUCH = frozenset((429, 502, 503, 504))
+"""Answers of an endpoint that has more to do than it can (WH-24)."""
+
 
 class Engine:
     """Delivers. Made once; `start`, then `look_at` and `adopt` as work and changes come, then `stop`."""
@@ -219,7 +222,7 @@ class Engine:
             lane, items, parcel = job
             parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
             outcome = await self._attempt(lane, parcel.headers, parcel.body)
-            self._schedule.end(lane, outcome.status is not None)
+            self._schedule.end(lane, outcome.status is not None, outcome.status in TOO_MUCH)
             self._follow(job, self._settling.settle(lane, items, parcel, outcome))
             self._schedule.offer(lane)
             job = self._next()

@@ -1,7 +1,7 @@
 """Whose turn it is: fair between lanes, bounded in all, and never starved by endpoints that do not answer.
 
 * Lanes with work stand in a queue and send one entry a turn.
-* A lane's window grows by one with every answer up to its limit, and halves when no answer came.
+* A lane's window grows by one with every answer up to its limit, and halves when no answer came or one that says "too much".
 * A lane may not hold more attempts than are free, so that the last slots are never taken by lanes that have many already.
 * Lanes whose last attempt got no answer share at most half of all slots.
 """
@@ -53,13 +53,13 @@ class Schedule:
         self.busy += 1
         self._slow_busy += lane.slow
 
-    def end(self, lane: PushLane, answered: bool) -> None:
-        """An attempt of the lane ended; whether an answer came decides how many it may make at once."""
+    def end(self, lane: PushLane, answered: bool, pressed: bool = False) -> None:
+        """An attempt of the lane ended; whether an answer came, and whether it asked for less, decides how many come next."""
         self._slow_busy -= lane.slow
         lane.inflight -= 1
         self.busy -= 1
         limit = lane.policy.inflight if lane.policy is not None else 1
-        if not answered:
+        if not answered or pressed:
             lane.window = min(limit, max(LEAST_WINDOW, lane.window / 2))
         elif lane.window < limit:
             lane.window += 1
