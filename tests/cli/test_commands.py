@@ -144,6 +144,21 @@ def test_a_subscription_to_parts_of_events_is_made(shell: Shell, topic: str) -> 
     assert (refused.code, "it has none" in refused.err) == (1, True)
 
 
+def test_a_delivery_policy_is_chosen_shown_and_changed(shell: Shell, topic: str) -> None:
+    options = ("--preset", "hermes", "--set", "rate=5", "--set", "retryFirst=2s", "--name", f"{topic}-paced", "--json")
+    made = shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", *options).json["delivery"]
+    assert (made["preset"], made["rate"], made["retryFirst"]) == ("hermes", 5, 2)
+    changed = shell("subscription", "policy", f"{topic}-paced", "--set", "ordering=strict", "--json").json
+    assert (changed["wished"]["rate"], changed["inForce"]["ordering"]) == (5, "strict")
+    assert "strict" in shell("subscription", "policy", f"{topic}-paced").out
+    anew = shell("subscription", "policy", f"{topic}-paced", "--preset", "vng", "--json").json
+    assert (anew["wished"]["rate"], anew["inForce"]["preset"]) == (None, "vng")
+    assert shell("subscription", "policy", f"{topic}-paced", "--set", "colour=red").code == 1
+    assert shell("subscription", "policy", f"{topic}-paced", "--set", "rate").code == 1
+    assert "never opened" in shell("subscription", "breaker", f"{topic}-paced").out
+    assert shell("subscription", "disable", f"{topic}-paced", "--json").json == {"applied": False}
+
+
 def test_a_subscription_is_pushed_or_pulled(shell: Shell, topic: str) -> None:
     assert shell("subscribe", topic).code == 1
     assert shell("subscribe", topic, "--pull", "--to", "http://127.0.0.1:9").code == 1
