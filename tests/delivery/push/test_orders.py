@@ -194,3 +194,17 @@ def test_a_suspended_retry_starts_with_a_new_lifetime(tmp_path: Path) -> None:
         assert world.reader.lane(lane).dead_letters == 0
 
     in_world(tmp_path, scenario)
+
+
+def test_a_long_wait_is_not_cut_short_by_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver([Answer(500)]) as receiver:
+            lane = world.subscribe("billing", receiver.url, retry_waits=(2.0,), retry_jitter=0.0)
+            async with world.delivering():
+                await world.publish(1, lane)
+                await until(lambda: world.reader.lane(lane).failed_attempts == 1)
+            async with world.delivering():
+                first, second = await asyncio.to_thread(receiver.wait_for, 2)
+        assert second.at - first.at >= 1.9
+
+    in_world(tmp_path, scenario)

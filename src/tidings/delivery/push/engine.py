@@ -23,7 +23,7 @@ from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
-from tidings.delivery.push.policy import policy_of, retention_of
+from tidings.delivery.push.policy import Retentions, policy_of
 from tidings.delivery.push.pushing import EXPIRED, Job, PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.schedule import Schedule
@@ -44,6 +44,8 @@ BURST = 64
 """Attempts begun in one go; then the event loop gets to see what else there is."""
 
 LONGEST_ALARM = 3600.0
+LONGEST_WAIT = 15 * 86400.0
+"""No policy can ask for a longer wait between two tries."""
 
 TOO_MUCH = frozenset((429, 502, 503, 504))
 """Answers of an endpoint that has more to do than it can (WH-24)."""
@@ -61,6 +63,7 @@ class Engine:
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
+        self._adopted: dict[LaneNumber, tuple[Subscription, float]] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
         self.mine = around.mine
@@ -94,12 +97,13 @@ class Engine:
     def adopt(self, snapshot: Snapshot) -> None:
         """Deliver by what is in force now: new lanes are looked at, changed ones follow, deleted ones end."""
         present = set()
+        retention = Retentions(snapshot, self._retention)
         for subscription in snapshot.subscriptions.values():
-            if not self.mine(subscription.lane):
-                continue
-            present.add(subscription.lane)
-            self._adopt(subscription, retention_of(subscription, snapshot, self._retention))
+            if self.mine(subscription.lane):
+                present.add(subscription.lane)
+                self._adopt(subscription, retention.of(subscription))
         for number in [number for number in self._lanes if number not in present]:
+            self._adopted.pop(number, None)
             self._delete(self._lanes.pop(number))
 
     def lane(self, number: LaneNumber) -> PushLane | None:
@@ -168,19 +172,23 @@ class Engine:
     # ---- lanes come, change and go
 
     def _adopt(self, subscription: Subscription, retention: float) -> None:
-        lane = self._lanes.get(subscription.lane)
-        if lane is None:
-            lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name))
-            self._lanes[subscription.lane] = lane
+        if self._adopted.get(subscription.lane) == (subscription, retention):
+            return
+        self._adopted[subscription.lane] = subscription, retention
         push = subscription.delivery
         policy = None
         if isinstance(push, Push) and not awaits_consent(push):
             policy = msgspec.structs.replace(policy_of(push, self._settings, retention), access=access_of(subscription))
+        lane = self._lanes.get(subscription.lane)
+        if lane is None:
+            longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT
+            lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name), longest)
+            self._lanes[subscription.lane] = lane
         if lane.adopt(policy, self._clock.now()):
             self.breakers.adopt(lane)
             self.judge(lane)
 
-    def _made(self, key: LaneKey, name: str) -> PushLane:
+    def _made(self, key: LaneKey, name: str, longest: float = LONGEST_WAIT) -> PushLane:
         saved = self._loaded.pop(key, None)
         limit = self._settings.open_items
         state = decode(saved.body, limit) if saved else LaneState(limit=limit)
@@ -188,7 +196,7 @@ class Engine:
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
         for item in lane.state.items():
-            self._timers.add(lane, item, LONGEST_ALARM)
+            self._timers.add(lane, item, longest)
         return lane
 
     def _delete(self, lane: PushLane) -> None:

@@ -6,7 +6,7 @@ A change of any of the three holds for the next attempt.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -17,7 +17,7 @@ from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.presets import preset_of
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
-from tidings.registry.model import ContentMode, NamespaceSource, Push, Snapshot, Subscription, TopicsSource
+from tidings.registry.model import ContentMode, NamespaceSource, Push, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
 
 T = TypeVar("T")
@@ -117,14 +117,28 @@ def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -
     )
 
 
-def retention_of(subscription: Subscription, snapshot: Snapshot, default: float) -> float:
-    """How long the events of a subscription are kept: the longest of its topics."""
-    match subscription.source:
-        case TopicsSource(names):
-            topics = [snapshot.topics[name] for name in names if name in snapshot.topics]
-        case NamespaceSource(namespace):
-            topics = [topic for topic in snapshot.topics.values() if topic.name.namespace == namespace]
-    return max((default if topic.retention is None else topic.retention for topic in topics), default=default)
+class Retentions:
+    """How long the events of subscriptions are kept, by one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, default: float) -> None:
+        self._topics = snapshot.topics
+        self._default = default
+        self._namespaces: dict[str, float] = {}
+
+    def of(self, subscription: Subscription) -> float:
+        """Seconds: the longest of its topics."""
+        match subscription.source:
+            case TopicsSource(names):
+                return self._longest([self._topics[name] for name in names if name in self._topics])
+            case NamespaceSource(namespace):
+                if namespace not in self._namespaces:
+                    inside = [topic for topic in self._topics.values() if topic.name.namespace == namespace]
+                    self._namespaces[namespace] = self._longest(inside)
+                return self._namespaces[namespace]
+
+    def _longest(self, topics: Sequence[Topic]) -> float:
+        kept = [self._default if topic.retention is None else topic.retention for topic in topics]
+        return max(kept, default=self._default)
 
 
 def _retry(push: Push, preset: DeliveryWishes, defaults: PushSettings, *, parks: bool, retention: float) -> RetryPolicy:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter
 
-from tidings.delivery.push.policy import Policy, policy_of, retention_of
+from tidings.delivery.push.policy import Policy, Retentions, policy_of
 from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
@@ -34,7 +34,7 @@ def _pushed(subscription: Subscription) -> Push:
 
 def _view(parts: Parts, subscription: Subscription) -> PolicyView:
     push = _pushed(subscription)
-    retention = retention_of(subscription, parts.snapshot, parts.settings.topics.retention)
+    retention = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
     policy = policy_of(push, parts.settings.push, retention)
     return PolicyView(wished=PolicyBody(**shown_wishes(push)), in_force=_in_force(policy))
 
