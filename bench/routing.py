@@ -25,10 +25,10 @@ from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.board import Board
 from tidings.pipeline import session
-from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, stage
+from tidings.pipeline.route import ROUTED_ARROW, ROUTED_SCHEMA, SCANNED, RoutePlan, stage
 from tidings.pipeline.run import Parts, first_plan, start_query
 from tidings.pipeline.sinks import LaneSink, Stage
-from tidings.pipeline.source import FORMAT, LogSource
+from tidings.pipeline.source import FORMAT, MARKER, LogSource
 from tidings.registry.model import FilterText, Name, Pull, Subscription, Topic, TopicsSource
 from tidings.registry.store import open_reader, open_writer
 
@@ -72,20 +72,12 @@ def empty_stage(frame: DataFrame, plan: RoutePlan) -> DataFrame:
 
 def _only_markers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        marks = batch.filter(pc.equal(batch.column("topic"), -1))
+        marks = batch.filter(pc.equal(batch.column("topic"), MARKER))
         if marks.num_rows:
-            nothing = [None] * marks.num_rows
-            yield pa.record_batch(
-                [
-                    pa.array([2] * marks.num_rows, pa.int32()),
-                    pa.array(nothing, pa.int32()),
-                    marks.column("at"),
-                    marks.column("offset"),
-                    pa.array(nothing, pa.binary()),
-                    pa.array(nothing, pa.string()),
-                ],
-                names=ROUTED_SCHEMA.names,
-            )
+            known = {"first": marks.column("at"), "last": marks.column("offset")}
+            known["kind"] = pa.array([SCANNED] * marks.num_rows, pa.int32())
+            columns = [known.get(field.name, pa.nulls(marks.num_rows, field.type)) for field in ROUTED_ARROW]
+            yield pa.record_batch(columns, schema=ROUTED_ARROW)
 
 
 def _rate(spark: SparkSession, data: Path, chosen: Stage, events: int) -> float:

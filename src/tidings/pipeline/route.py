@@ -46,7 +46,7 @@ ROUTED_SCHEMA = StructType(
 """BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
 BODY: what projections left of entry `first`, kept under the one digest in `digests`."""
 
-_ARROW = pa.schema(
+ROUTED_ARROW = pa.schema(
     [
         ("kind", pa.int32()),
         ("lane", pa.int32()),
@@ -110,7 +110,9 @@ def _size(row: Row) -> int:
 
 def _as_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
-    return pa.record_batch([pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)], schema=_ARROW)
+    return pa.record_batch(
+        [pa.array(column, field.type) for column, field in zip(columns, ROUTED_ARROW, strict=True)], schema=ROUTED_ARROW
+    )
 
 
 def _scanned(batch: pa.RecordBatch, index: int, stopped_at: int | None) -> Iterator[Row]:
