@@ -9,7 +9,8 @@ import logging
 import shutil
 import threading
 import time
-from contextlib import closing
+from concurrent.futures import Future
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def run(settings: Settings, stop: threading.Event, board: Board, *, stage: Stage
     board.flush()
     folder = settings.data / "spark"
     shutil.rmtree(folder, ignore_errors=True)
-    spark = session.start(settings.pipeline, folder)
+    spark = _started(settings, folder, stop)
+    if spark is None:
+        return
     spark.dataSource.register(LogSource)
     try:
         parts = _opened(settings.data, stop, board)
@@ -71,6 +74,23 @@ class Parts:
         self.lanes.close()
         self.log.close()
         self.registry.close()
+
+
+def _started(settings: Settings, folder: Path, stop: threading.Event) -> SparkSession | None:
+    """Spark, or None when told to stop before it was up: what is left of its start ends with this process."""
+    starting = Future[SparkSession]()
+
+    def start() -> None:
+        try:
+            starting.set_result(session.start(settings.pipeline, folder))
+        except BaseException as error:
+            starting.set_exception(error)
+
+    threading.Thread(target=start, name="spark-start", daemon=True).start()
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            return starting.result(timeout=0.1)
+    return None
 
 
 def first_plan(settings: Settings, parts: Parts) -> RoutePlan:
