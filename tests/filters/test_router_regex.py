@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.builders import an_event
 from tests.filters.test_router import ORDERS, a_batch, a_route, numbered
 from tidings.errors import FilterSyntaxError
-from tidings.filters import RegexRules, Router, RouteSpec, matches, parse, printed
+from tidings.filters import RegexRules, Router, RouteSpec, matches, parse, printed, texts
 from tidings.filters.algebra import SlowText
 from tidings.filters.routing.budgets import Budget, Budgets
 
@@ -114,3 +116,34 @@ def test_budgets_of_routes_that_are_gone_are_forgotten() -> None:
     assert budgets.of(route) is first
     budgets.keep([])
     assert budgets.of(route) is not first
+
+
+def test_many_expressions_that_are_tried_together_route_as_they_are_read() -> None:
+    names = ["", "a1", "b22", "a1\n", "x-b2", "ÄA1", "a" * 150 + "1", "a" * 300 + "1", "b" * 300 + "22", 1, None, ["a1"]]
+    orders = [{"name": names[n % len(names)], "region": "EU" if n % 5 else "US"} for n in range(300)]
+    published = [an_event(data=json.dumps(order).encode()) for order in orders]
+    patterns = [
+        f"{sign}{number}{end}" for sign in ("[ab]+", "^a", ".*b", "(?i)Äa") for number in (1, 2) for end in ("", ".?", ".*")
+    ]
+    wheres = [f"region = 'EU' and name {op} '{pattern}'" for op in ("matches", "like") for pattern in patterns]
+    wheres += [f"name matches '{pattern}'" for pattern in patterns]
+    wheres += [f"region = 'US' and name matches '{pattern}' and not name matches '2'" for pattern in patterns]
+    whole = [
+        {"and": [{"eq": {"field": "$.region", "value": "EU"}}, {"rx": {"field": "$.name", "value": pattern}}]}
+        for pattern in patterns
+    ]
+    filters = [parse("where", where) for where in wheres] + [parse("horizon", one) for one in whole]
+    routes = [RouteSpec(lane, frozenset([ORDERS]), filter, 0) for lane, filter in enumerate(filters)]
+    found = Router(routes).route(a_batch(*published))
+    expected = [(lane, n) for lane, filter in enumerate(filters) for n, event in enumerate(published) if matches(filter, event)]
+    assert list(zip(found.lanes.tolist(), found.events.tolist(), strict=True)) == expected
+    assert (found.aside, found.fell_back) == ([], 0)
+    assert {lane for lane, _ in expected} > {0, len(wheres)}
+
+
+def test_expressions_tried_together_say_when_they_could_not_be_tried() -> None:
+    which = texts.together(["a+", "b", "[ab]+"], True)
+    assert which is not None
+    assert [sorted(which(text) or ()) for text in ("aa", "b", "c", "\ud800")] == [[0, 2], [1, 2], [], []]
+    too_large = texts.together([f"(?i)[a-z]{{{900 + n}}}x" for n in range(100)], False)
+    assert too_large is None or too_large("ab" * 1000) is None

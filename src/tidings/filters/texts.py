@@ -6,7 +6,7 @@ Where the operator allows it, what RE2 cannot say runs by backtracking, with a l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -18,6 +18,7 @@ import regex
 from tidings.errors import FilterSyntaxError
 
 _MEMORY = 1 << 20
+_MEMORY_TOGETHER = 4 << 20
 _LONGEST = 2000
 _LITERAL = re.compile(r"\^?([\w /:@#-]*)([*?{]?)")
 
@@ -103,11 +104,11 @@ def backtracking(pattern: str, whole: bool, limit: float) -> Callable[[str], boo
     return found
 
 
-def _options() -> Any:
+def _options(memory: int = _MEMORY) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    options.max_mem = _MEMORY
+    options.max_mem = memory
     return options
 
 
@@ -157,6 +158,30 @@ def searching(pattern: str) -> Callable[[str], bool]:
 def fitting(pattern: str) -> Callable[[str], bool]:
     """Whether the expression fits a whole text."""
     return _attempting(pattern, whole=True)
+
+
+def together(patterns: Sequence[str], whole: bool) -> Callable[[str], Sequence[int] | None] | None:
+    """Which of many expressions are found, or fit the whole text: one pass over it for all of them, by their numbers.
+
+    The answer is None when the pass ran out of memory: each must be asked then. None instead of a function: they are too many.
+    """
+    expressions = re2.Set(re2._Anchor.ANCHOR_BOTH if whole else re2._Anchor.UNANCHORED, _options(_MEMORY_TOGETHER))
+    try:
+        for pattern in (*patterns, "(?s).*"):  # the last one always fits: without it, the pass has failed
+            expressions.Add(pattern)
+        expressions.Compile()
+    except re2.error:
+        return None
+    match, last = expressions.Match, len(patterns)
+
+    def found(text: str) -> Sequence[int] | None:
+        try:
+            numbers = match(text.encode()) or ()
+        except UnicodeEncodeError:
+            return ()
+        return [number for number in numbers if number != last] if last in numbers else None
+
+    return found
 
 
 def literal_head(pattern: str, whole: bool) -> str:

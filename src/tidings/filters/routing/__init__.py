@@ -1,6 +1,7 @@
 """What `tidings.filters.router` is made of: filters as terms, events as columns or rows, and one layout with two executions.
 
 Reading order: terms (a filter as alternatives of tests), columns and decoding (events decoded to the paths that filters name),
-codes (values to small numbers), layout (which access a term gets), index (batches: candidates, then tests, in numpy), leaf and
+codes (values to small numbers), layout (which access a term gets), facts and verdicts (what texts decide), index (batches:
+candidates, then tests, in numpy), leaf and
 single (one event: a generated function), compiled (both, made when used), group (routes of like topics, and changes of them).
 """

@@ -145,11 +145,14 @@ class Cuts:
 
 def _floats(column: Column) -> NDArray[np.float64]:
     """The numbers nearest to the values; NaN for what is no number."""
-    if set(map(type, column)) <= {float, int}:
-        try:
+    kinds = set(map(type, column))
+    try:
+        if kinds <= {float, int}:
             return np.array(column, np.float64)
-        except OverflowError:
-            pass
+        if kinds <= {float, int, Decimal}:
+            return np.fromiter(map(float, column), np.float64, len(column))
+    except OverflowError:
+        pass
     return np.fromiter(
         (_near(value) if type(value) in (int, float, Decimal) else np.nan for value in column), np.float64, len(column)
     )

@@ -26,8 +26,9 @@ from tidings.filters.paths import (
     ScalarsPath,
 )
 from tidings.filters.payload import MISSING, UNREADABLE, Payload, is_json, is_shallow
-from tidings.filters.reading import Read, made_of, place_of, reading
+from tidings.filters.reading import Read, place_of, reading
 from tidings.filters.routing.decoding import NOTHING, TakeRow, attribute_text, header, heads_decoder, payloads_decoder, row_of
+from tidings.filters.routing.made import column_made_of
 
 Column: TypeAlias = list[Any]
 _SMALL = 500
@@ -92,7 +93,7 @@ class Reader:
     def __init__(self, paths: tuple[Path, ...], exact: bool) -> None:
         self.paths = paths
         self._data = [(n, _steps(path)) for n, path in enumerate(paths) if not isinstance(path, _IN_HEAD)]
-        self._made = [(n, made_of(path)) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, DataPath))]
+        self._made = [(n, column_made_of(path)) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, DataPath))]
         names = [HEADERS if isinstance(path, HeaderPath) else path.name for path in paths if isinstance(path, _IN_HEAD)]
         self._heads = heads_decoder(tuple(dict.fromkeys(names)))
         self._tree = payloads_decoder(tuple(steps for _, steps in self._data), exact)
@@ -117,7 +118,7 @@ class Reader:
                     columns[n] = [header(headers, name) for headers in self._heads.column(HEADERS, decoded)]
         self.read_payloads(payloads, columns)
         for n, made in self._made:
-            columns[n] = list(map(made, columns[n]))
+            columns[n] = made(columns[n])
         return Table(columns, payloads, Stored(heads, datas), bad)
 
     def row(self, head: bytes, data: bytes | None) -> Row:

@@ -5,22 +5,29 @@ Worked out once per distinct text and remembered, within bounds: a path whose te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from tidings.filters import texts
 from tidings.filters.algebra import AnyOf, Compare, Each, Filter, Inside, OneOf, Text, TextOp
 from tidings.filters.meaning import opened, text_test
 from tidings.filters.payload import MISSING
-from tidings.filters.routing.codes import key_of
+from tidings.filters.routing.codes import Ints, key_of
 from tidings.filters.routing.columns import Column
 from tidings.filters.routing.layout import Fact
 
 _MAX_TEXTS = 20_000
 _MAX_ANSWERS = 500_000
-_MAX_LENGTH = 200
+MAX_LENGTH = 200
+"""Characters of a text that is remembered, and that many expressions are tried on at once."""
 
-Answer = tuple[int, ...]
+_TOGETHER = range(4, 129)
+
+Answer: TypeAlias = tuple[int, ...]
+Found: TypeAlias = tuple[Ints, Ints]
 
 
 class TextFacts:
@@ -31,6 +38,7 @@ class TextFacts:
         self._heads: dict[str, list[_Rest]] = {}
         self._tails: dict[str, list[_Rest]] = {}
         self._others: list[_Rest] = []
+        self._together: list[_Together] = []
         self._memo: dict[str, Answer] = {}
         self._answers = 0
 
@@ -42,12 +50,14 @@ class TextFacts:
         for (op, pattern), entries in self._conditions.items():
             self._file(op, pattern, tuple(entries))
         self._conditions.clear()
+        for rests in (*self._heads.values(), self._others):
+            self._join(rests)
         self._head_lengths = sorted({*map(len, self._heads)})
         self._tail_lengths = sorted({*map(len, self._tails)})
 
     def _file(self, op: TextOp, pattern: str, entries: Answer) -> None:
         """Under the longest literal the text must begin or end with; what is not decided by it is tested."""
-        rest = _Rest(entries, None if op in (TextOp.PREFIX, TextOp.SUFFIX) else text_test(op, pattern))
+        rest = _Rest(entries, op, pattern)
         head, tail = _ends(op, pattern)
         if head or op is TextOp.PREFIX:
             self._heads.setdefault(head, []).append(rest)
@@ -55,6 +65,25 @@ class TextFacts:
             self._tails.setdefault(tail, []).append(rest)
         else:
             self._others.append(rest)
+
+    def _join(self, rests: list[_Rest]) -> None:
+        """Where many expressions are left to test, they are tested in one pass."""
+        for whole in (False, True):
+            joined = [rest for rest in rests if rest.expression is not None and rest.whole is whole]
+            for start in range(0, len(joined), _TOGETHER.stop - 1):
+                part = joined[start : start + _TOGETHER.stop - 1]
+                which = texts.together([str(rest.expression) for rest in part], whole) if len(part) in _TOGETHER else None
+                if which is not None:
+                    self._together.append(_Together(part, which))
+                    rests[:] = [rest for rest in rests if rest not in part]
+
+    @property
+    def empty(self) -> bool:
+        return not (self._conditions or self._heads or self._tails or self._others or self._together)
+
+    def found(self, column: Column) -> Found:
+        """Which value of the column, by its number, leads to which entry."""
+        return spread(self.answers(column))
 
     def answers(self, column: Column) -> list[Answer]:
         """The entries for every value of the column; none for what is no text."""
@@ -82,10 +111,12 @@ class TextFacts:
                 break
             _collect(self._tails.get(text[len(text) - length :], ()), text, found)
         _collect(self._others, text, found)
+        for together in self._together:
+            together.collect(text, found)
         return self._remember(text, tuple(found))
 
     def _remember(self, text: str, answer: Answer) -> Answer:
-        if len(text) <= _MAX_LENGTH and len(answer) <= _MAX_ANSWERS:
+        if len(text) <= MAX_LENGTH and len(answer) <= _MAX_ANSWERS:
             self._answers += len(answer)
             if len(self._memo) >= _MAX_TEXTS or self._answers > _MAX_ANSWERS:
                 self._memo.clear()
@@ -97,11 +128,29 @@ class TextFacts:
 class _Rest:
     """Entries, and what is left to test when their literal was found."""
 
-    __slots__ = ("entries", "test")
+    __slots__ = ("entries", "expression", "test", "whole")
 
-    def __init__(self, entries: Answer, test: Callable[[str], bool] | None) -> None:
+    def __init__(self, entries: Answer, op: TextOp, pattern: str) -> None:
         self.entries = entries
-        self.test = test
+        self.test = None if op in (TextOp.PREFIX, TextOp.SUFFIX) else text_test(op, pattern)
+        self.expression = pattern if op in (TextOp.REGEX, TextOp.WHOLE) else None
+        self.whole = op is TextOp.WHOLE
+
+
+class _Together:
+    """Entries whose expressions are tried in one pass; one by one on long texts, where a pass could take too long."""
+
+    def __init__(self, rests: list[_Rest], which: Callable[[str], Sequence[int] | None]) -> None:
+        self._rests = rests
+        self._which = which
+
+    def collect(self, text: str, found: list[int]) -> None:
+        numbers = self._which(text) if len(text) <= MAX_LENGTH else None
+        if numbers is None:
+            _collect(self._rests, text, found)
+            return
+        for number in numbers:
+            found += self._rests[number].entries
 
 
 def _collect(rests: list[_Rest] | tuple[()], text: str, found: list[int]) -> None:
@@ -128,9 +177,11 @@ def _ends(op: TextOp, pattern: str) -> tuple[str, str]:
 class EachFacts:
     """Several values → the entries whose condition one of them satisfies. Values are what `Each` or `Inside` looks at."""
 
-    def __init__(self, items: Callable[[Any], Iterable[Any]]) -> None:
+    def __init__(self, items: Callable[[Any], Sequence[Any]]) -> None:
         self._items = items
-        self._equal: dict[Any, list[int]] = {}
+        self._equal: dict[Any, Answer] = {}
+        self._waiting: dict[Any, list[int]] = {}
+        self._confusable = False
         self._texts = TextFacts()
 
     def add(self, fact: Each | Inside, entry: int) -> None:
@@ -142,36 +193,59 @@ class EachFacts:
             case Text():
                 self._texts.add(condition, entry)
             case Compare(_, _, value):
-                self._equal.setdefault(key_of(value.value), []).append(entry)
+                self._wait(value.value, entry)
             case OneOf(_, values):
                 for value in values:
-                    self._equal.setdefault(key_of(value.value), []).append(entry)
+                    self._wait(value.value, entry)
             case AnyOf(parts):
                 for part in parts:
                     self._add(part, entry)
 
+    def _wait(self, value: Any, entry: int) -> None:
+        self._confusable |= type(value) is bool or value in (0, 1)
+        self._waiting.setdefault(key_of(value), []).append(entry)
+
     def ready(self) -> None:
         self._texts.ready()
+        self._equal = {key: tuple(entries) for key, entries in self._waiting.items()}
+        self._waiting.clear()
 
-    def answers(self, column: Column) -> list[Answer]:
-        """The entries for every value of the column."""
-        return list(map(self.answer, column))
+    def found(self, column: Column) -> Found:
+        """Which value of the column, by its number, leads to which entry; each pair once."""
+        several = list(map(self._items, column))
+        lengths = np.fromiter(map(len, several), np.int32, len(several))
+        items = chain.from_iterable(several)
+        if self._texts.empty and not self._confusable:
+            answers = list(map(self._equal.get, items, repeat(())))
+        else:
+            answers = list(map(self._of_item, items))
+        events, entries = spread(answers)
+        events = np.repeat(np.arange(len(several), dtype=np.int32), lengths)[events]
+        pairs = np.unique(events.astype(np.int64) << 32 | entries)
+        return (pairs >> 32).astype(np.int32), pairs.astype(np.int32)
 
     def answer(self, value: Any) -> Answer:
         """The entries for one value of the column, each once."""
-        found: list[int] = []
-        items = self._items(value)
-        for item in items:
-            found += self._equal.get(key_of(item), ())
-            found += self._texts.answer(item)
+        found = [entry for item in self._items(value) for entry in self._of_item(item)]
         return tuple(found if len(found) < 2 else set(found))
 
+    def _of_item(self, item: Any) -> Answer:
+        equal = self._equal.get(key_of(item), ())
+        return equal if self._texts.empty else equal + self._texts.answer(item)
 
-def _several(value: Any) -> Iterable[Any]:
+
+def spread(answers: Sequence[Answer]) -> Found:
+    """Answers as pairs: the number of the answer beside each entry in it."""
+    lengths = np.fromiter(map(len, answers), np.int32, len(answers))
+    entries = np.fromiter(chain.from_iterable(answers), np.int32, int(lengths.sum()))
+    return np.repeat(np.arange(len(answers), dtype=np.int32), lengths), entries
+
+
+def _several(value: Any) -> Sequence[Any]:
     return value if type(value) is tuple else ()
 
 
-def _inside(value: Any) -> Iterable[Any]:
+def _inside(value: Any) -> Sequence[Any]:
     """What `Inside` looks at that can be equal to something: the value, or what is in the array."""
     if type(value) is list:
         return [item for item in opened(value) if type(item) is not dict]

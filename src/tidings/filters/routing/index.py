@@ -7,7 +7,6 @@ candidate's term is tested: ranges of codes for all at once, predicates one by o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from tidings.filters.routing.facts import facts_of
 from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, Entry, Layout, Of, Slot, Source
 from tidings.filters.routing.predicates import in_table, predicate
 from tidings.filters.routing.rows import Signatures
+from tidings.filters.routing.verdicts import Judged, Verdicts
 
 _CHUNK = 1_000_000
 _NO_CODE = -2
@@ -60,6 +60,7 @@ class Index:
         self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.fact is None], np.int32)
         self._facts = facts_of((layout.numbers[e.fact.path], e.fact, n) for n, e in enumerate(entries) if e.fact is not None)
         self.reader = Reader(layout.paths, layout.exact)
+        self._judged = Judged(layout)
         leaf_test = in_table(layout.numbers)
         self._predicates = {
             n: watched(entry.route, left, predicate(left, leaf_test))
@@ -72,9 +73,10 @@ class Index:
     def match(self, table: Table, count: int) -> tuple[Pairs, list[Problem]]:
         """The pairs of event and route, in no order, a route perhaps twice."""
         codes = _Codes(self, table, count)
+        verdicts = self._judged.verdicts(table, count) if self._judged else None
         problems: list[Problem] = []
         found = [
-            self._tested(self._slots.tested(pairs, codes, slots), table, problems)
+            self._tested(self._slots.tested(pairs, codes, slots), table, verdicts, problems)
             for slots, pairs in self._candidates(codes.known, table, count)
         ]
         if not found:
@@ -103,21 +105,23 @@ class Index:
         for slots, events, entries in self._signatures.candidates(codes):
             yield slots, Pairs(events, entries)
         for number, facts in self._facts:
-            answers = facts.answers(table.columns[number])
-            lengths = np.fromiter(map(len, answers), np.int32, count)
-            found = np.fromiter(chain.from_iterable(answers), np.int32, int(lengths.sum()))
-            yield self._most[found].max(initial=0), Pairs(np.repeat(np.arange(count, dtype=np.int32), lengths), found)
+            events, found = facts.found(table.columns[number])
+            yield self._most[found].max(initial=0), Pairs(events, found)
         if len(self._scanned):
             step = max(1, _CHUNK // len(self._scanned))
             for start in range(0, count, step):
                 events = np.arange(start, min(count, start + step), dtype=np.int32)
                 yield MAX_SLOTS, Pairs(np.repeat(events, len(self._scanned)), np.tile(self._scanned, len(events)))
 
-    def _tested(self, pairs: Pairs, table: Table, problems: list[Problem]) -> Pairs:
-        """The pairs whose predicates hold, where there are any."""
+    def _tested(self, pairs: Pairs, table: Table, verdicts: Verdicts | None, problems: list[Problem]) -> Pairs:
+        """The pairs whose predicates hold, where there are any. What texts decide at once is not asked of each."""
         if not self._predicates:
             return pairs
-        calls = np.flatnonzero(self._has_predicate[pairs.numbers])
+        open_pairs = self._has_predicate[pairs.numbers]
+        if verdicts is not None and open_pairs.any():
+            fits, decided = verdicts.of(*pairs)
+            pairs, open_pairs = Pairs(pairs.events[fits], pairs.numbers[fits]), (open_pairs & ~decided)[fits]
+        calls = np.flatnonzero(open_pairs)
         if not len(calls):
             return pairs
         keep = np.ones(len(pairs.events), bool)
