@@ -8,8 +8,10 @@ Large slices of a group are matched as columns, few events one by one.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,9 @@ ALONE = 100
 """Events of a group below which they are matched one by one."""
 
 _NO_KIND = -1
+_one_match: Callable[[tuple[list[int], list[SetAside], bool]], OneMatch] = partial(tuple.__new__, OneMatch)
+"""What `OneMatch(*found)` gives, in half the time."""
+
 _COMPILED = 200_000
 
 
@@ -42,6 +47,7 @@ class Router:
         self._kinds: list[tuple[int, ...]] = []
         self._kind_of: dict[int, int] = {}
         self._groups: OrderedDict[int, Group] = OrderedDict()
+        self._latest: tuple[int, Any] = _NO_KIND, None
         self._before: dict[int, Group] = {}
         self._compiled = 0
         self._limit = max(_COMPILED, 2 * len(routes))
@@ -87,6 +93,7 @@ class Router:
         for kind, group in list(self._groups.items()):
             if group.changed:
                 self._groups[kind] = group.rebuilt()
+        self._latest = _NO_KIND, None
 
     def route(self, batch: Batch) -> Matches:
         """Every lane of every event of the batch. An event that cannot be decided is set aside and stops nothing."""
@@ -109,7 +116,8 @@ class Router:
         if kind is None:
             return OneMatch([], [])
         try:
-            return OneMatch(*self._group(kind, topic).match_one(position, head, data))
+            group = self._latest[1] if kind == self._latest[0] else self._group(kind, topic)
+            return _one_match(group.match_one(position, head, data))
         except Exception as error:  # the last line of defense: one event must not stop the others
             return OneMatch([], [SetAside(0, None, f"{type(error).__name__}: {error}")])
 
@@ -142,10 +150,12 @@ class Router:
         if group is not None:
             if len(self._groups) > 1:
                 self._groups.move_to_end(kind)
+            self._latest = kind, group
             return group
         routes = [route for number in self._kinds[kind] for route in self._sets[number]]
         before = self._before.pop(topic, None)
         group = self._groups[kind] = Group.of(routes, self._budgets) if before is None else before.updated(routes)
+        self._latest = kind, group
         self._compiled += group.size
         while self._compiled > self._limit and len(self._groups) > 1:
             self._compiled -= self._groups.popitem(last=False)[1].size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -99,6 +100,8 @@ class Cuts:
         self._nearest = [_near(cut) for cut in self._cuts]
         self._near = np.array(self._nearest, np.float64)
         self.pieces = 2 * len(self._cuts) + 1
+        self.nearest = [*self._nearest, math.nan]
+        """Floats near the cuts, in order. A float at place n that is not equal to what is there is in piece 2n."""
 
     def range(self, op: Order, number: int | Decimal) -> tuple[int, int]:
         """The lowest and highest piece that satisfies the comparison."""

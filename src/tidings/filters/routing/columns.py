@@ -125,7 +125,7 @@ class Reader:
         """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
         decoded = self._heads.decode(head)
         json = (decoded.type == _JSON and decoded.base64 is MISSING) or is_json(decoded.type, decoded.base64)
-        payload = data if json and data is not None and is_shallow(data) else None
+        payload = data if json and data is not None and (len(data) <= _SMALL or is_shallow(data)) else None
         try:
             found = self._row(decoded, self._tree.decode(NOTHING if payload is None else payload))
         except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it

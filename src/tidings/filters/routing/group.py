@@ -70,6 +70,7 @@ class Group:
         self._newest, self._oldest_end = int(self._since.max()), int(self._until.min())
         self.watched = [(r.lane, budgets.of(r)) for n, r in enumerate(routes) if n not in self._out and budgets.watches(r)]
         self.size = len(routes)
+        self._first, self._lane = base.compiled.match_one, self._lane_of.__getitem__
 
     @classmethod
     def of(cls, routes: Sequence[RouteSpec], budgets: Budgets) -> Group:
@@ -112,11 +113,18 @@ class Group:
         """Whether a lane is never found twice for one event."""
         return len(set(self._lane_of)) == len(self._lane_of) and all(part.once for part in self._parts)
 
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether what the base finds for one event is all there is to say of it, as a rule."""
+        return len(self._parts) == 1 and not self._open and self._once
+
     def match_one(self, position: int, head: bytes, data: bytes | None) -> tuple[list[int], list[SetAside], bool]:
         """The lanes of one event, each once, what was set aside (as event 0), and whether it was read plainly."""
         if self.watched:
             self._refill(1)
-        routes, problems, bad, plainly = self._parts[0].match_one(head, data)
+        routes, problems, bad, plainly = self._first(head, data)
+        if self._plain and not problems and bad is None and self._newest < position <= self._oldest_end:
+            return list(map(self._lane, routes)), [], plainly
         if len(self._parts) > 1:
             added, more, _, also = self._parts[1].match_one(head, data)
             routes, problems, plainly = routes + added, problems + more, plainly or also

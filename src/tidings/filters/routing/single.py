@@ -6,7 +6,7 @@ is below is skipped. The function is text put together from the layout; it holds
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -71,7 +71,8 @@ class Single:
         self._watched = watched
         self._leaf_test = in_row(layout.numbers)
         self._usual = _usual(layout)
-        self._space: dict[str, Any] = {"USUAL": self._usual, "bisect": bisect_right, "tried": _try_each, "piece": self._piece}
+        self._space: dict[str, Any] = {"USUAL": self._usual, "bisect": bisect_right, "place": bisect_left}
+        self._space |= {"tried": _try_each, "piece": self._piece}
         self._confusable = [n for n, words in layout.words.items() if words.confusable]
         exec("\n".join(self._lines()), self._space)
         self._match: Match = self._space["match"]
@@ -101,14 +102,25 @@ class Single:
         if self._layout.paths:
             yield f"  {', '.join(f'k{n}' for n in range(len(self._layout.paths)))}, = keys"
         yield "  known, usual = {}, None"
+        yield from self._usual_lines()
         outer, alone, root, facts = self._filed()
         self._space["root"] = self._done(root)
-        yield "  leaf = root"
-        yield from self._leaf_lines("  ")
+        if self._space["root"] != ():
+            yield "  leaf = root"
+            yield from self._leaf_lines("  ")
         yield from self._fact_lines(facts)
         for number in sorted(outer.keys() | alone.keys(), key=lambda n: -len(self._layout.words[n])):
             yield from self._outer_lines(number, outer.get(number, {}), alone.get(number, {}))
         yield "  return found"
+
+    def _usual_lines(self) -> Iterator[str]:
+        """The piece of a float at the path that is usual for ranges, unless it is as near to a cut as floats can tell."""
+        number = self._usual
+        if number in self._layout.cuts:
+            self._space["nearest"] = self._layout.cuts[number].nearest
+            yield f"  if k{number}.__class__ is float:"
+            yield f"    at = place(nearest, k{number}, 0, {len(self._space['nearest']) - 1})"
+            yield f"    if nearest[at] != k{number}: usual = known[{number}] = at + at"
 
     def _filed(self) -> tuple[dict[int, Any], dict[int, Any], Leaf, list[Entry]]:
         """Entries under two values, under one, under none, and those that a fact leads to."""
