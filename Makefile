@@ -32,8 +32,8 @@ lint: $(STAMP)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-check: lint ## Lint, types, and the tests that start neither Spark nor a hub (under two minutes)
-	@$(BIN)/pytest -m "not spark and not hub"
+check: lint ## Lint, types, and the quick tests: no Spark, no hub, no waiting (under two minutes)
+	@$(BIN)/pytest -m "not spark and not hub and not slow"
 
 test: $(STAMP) java lint ## Everything: lint, types, all tests
 	@$(BIN)/pytest

@@ -13,6 +13,23 @@ if TYPE_CHECKING:
     from tests.hub import Hub
 
 
+SLOW = (
+    *(f"delivery/push/test_{name}.py" for name in ("batches", "breaker", "crash", "engine", "expired", "fairness")),
+    *(f"delivery/push/test_{name}.py" for name in ("known_deliveries", "orders", "workers")),
+    "cli/test_commands.py",
+    "cli/test_serving.py",
+    "facades/native/test_operating.py",
+    "ingest/test_protocol.py",
+)
+"""Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.as_posix().endswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The routing session, with the log registered as a source."""
