@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidings.errors import FilterSyntaxError
 from tidings.events.schema import Schema
 from tidings.facades.parts import Parts
 from tidings.log.position import Marks
@@ -27,8 +28,15 @@ def check_documents(parts: Parts, documents: Sequence[Document]) -> None:
     def parse(dialect: str, text: Any) -> object:
         # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
         from tidings import filters
+        from tidings.filters.algebra import Each
+        from tidings.filters.paths import AvroTextsPath
+        from tidings.filters.routing.predicates import leaves
 
-        return filters.parse(dialect, text, parts.regex)
+        parsed = filters.parse(dialect, text, parts.regex)
+        if any(isinstance(leaf.path, AvroTextsPath) for leaf in leaves(parsed) if isinstance(leaf, Each)):
+            # HER-114: accepting it would mean a subscription that never gets anything.
+            raise FilterSyntaxError("an avropath needs topics with Avro payloads, and this hub has none", expected="jsonpath")
+        return parsed
 
     check(documents, parse=parse, compile_schema=Schema.compiled)
 

@@ -243,3 +243,15 @@ def test_explaining_tells_nothing_of_what_a_scope_hides(api: ApiProcess) -> None
     assert not told["US"]["parts"]["gets"]
     assert "scope" in told["US"]["parts"]["why"]
     assert "tree" not in told["US"]["parts"] or told["US"]["parts"]["tree"] is None
+
+
+def test_an_avropath_is_refused_since_no_topic_has_avro_payloads(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/plain", {})
+    chain = [{"type": "avropath", "path": ".region", "matcher": "EU"}]
+    body = {"topic": "plain", "delivery": {"kind": "pull"}, "filter": {"dialect": "hermes", "filter": chain}}
+    refused = api.call("PUT", "/api/subscriptions/avro", body)
+    chain[0] |= {"type": "jsonpath", "path": "$.region"}
+
+    assert refused.status == 400
+    assert "avropath" in refused.body.decode()
+    assert api.call("PUT", "/api/subscriptions/avro", body).status == 201
