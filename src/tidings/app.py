@@ -24,6 +24,7 @@ from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
+from tidings.facades.doors import Doors, door_of
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
 from tidings.ids import random_id
@@ -54,11 +55,12 @@ logger = logging.getLogger("tidings.api")
 
 
 class Api:
-    """The ASGI application of the api process: the hot path, and the native door, loaded while the port already listens."""
+    """The ASGI application of the api process: the hot path, and the doors, loaded while the port already listens."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._publish = parts.publishing
+        self._doors = Doors(parts)
         self._native: Any = None
         self._loading: asyncio.Future[Any] | None = None
 
@@ -66,6 +68,12 @@ class Api:
         path = scope["path"]
         if path.endswith(PUBLISH_TO) and scope["method"] == "POST" and path.startswith(PUBLISH_FROM):
             await self._publish(scope, receive, send, path[len(PUBLISH_FROM) : -len(PUBLISH_TO)])
+            return
+        found = door_of(path)
+        if found is not None:
+            name, inside = found
+            door = await self._doors.of(name)
+            await door({**scope, "path": inside}, receive, send)
             return
         native = self._native or await self.load()
         await native(scope, receive, send)

@@ -1,0 +1,58 @@
+"""The doors beside the native one: which of them a path belongs to, and the door itself, loaded when it is first asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import TypeAlias
+
+from tidings.facades.parts import Parts
+from tidings.ingest.asgi import Receive, Scope, Send
+
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+DOORS: Mapping[str, str] = {
+    "feeds": "tidings.facades.feeds.door",
+    "horizon": "tidings.facades.horizon.door",
+}
+"""The module of each door; its `open_door(parts)` makes the application, which sees paths as the door's documents write them."""
+
+_HORIZON = re.compile(r"(?:/[^/]+)?/horizon/(?:sse|events|publish|rover|schemas)(?:/|$)")
+"""Paths of the Horizon documents that begin with the door's prefix anyway, or with an environment before it."""
+
+
+def door_of(path: str) -> tuple[str, str] | None:
+    """The door that a path on the common port belongs to, and the path as that door's documents write it."""
+    if path.startswith("/feeds") and path[6:7] in ("", "/"):
+        return "feeds", path
+    if path.startswith("/api/"):
+        return None
+    if "/horizon/" in path and _HORIZON.match(path):
+        return "horizon", path
+    if path.startswith("/horizon/"):
+        return "horizon", path[8:]
+    return None
+
+
+class Doors:
+    """The doors of one api process."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._open: dict[str, App] = {}
+        self._opening: dict[str, asyncio.Future[App]] = {}
+
+    async def of(self, name: str) -> App:
+        """The door of this name. Its imports may take a while, so they happen in a thread."""
+        door = self._open.get(name)
+        if door is None:
+            if name not in self._opening:
+                self._opening[name] = asyncio.ensure_future(asyncio.to_thread(self._made, name))
+            door = self._open[name] = await asyncio.shield(self._opening[name])
+        return door
+
+    def _made(self, name: str) -> App:
+        door: App = import_module(DOORS[name]).open_door(self._parts)
+        return door

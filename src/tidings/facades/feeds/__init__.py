@@ -1,0 +1,1 @@
+"""The feeds door: ZeroEventHub v1 and FeedAPI v2 over topics and lanes."""
