@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DATA ?= ./tidings-data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run test check lint bench bench-peers faults format clean
+.PHONY: help setup java browser run test check lint bench bench-peers faults format clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | while IFS='|' read -r target text; do \
@@ -23,6 +23,9 @@ setup: $(STAMP) ## Make .venv with everything in requirements.lock
 java: $(STAMP) ## Find a Java for Spark, or install one
 	@scripts/java $(BIN)/python
 
+browser: ## Find a Chromium for the tests of pages, or install one
+	@scripts/browser
+
 run: $(STAMP) java ## Start a hub with a small demo to watch (data in ./tidings-data, or DATA=…)
 	@$(BIN)/tidings demo --data $(DATA)
 
@@ -35,7 +38,7 @@ lint: $(STAMP)
 check: lint ## Lint, types, and the quick tests: no Spark, no hub, no waiting (under two minutes)
 	@$(BIN)/pytest -m "not spark and not hub and not slow"
 
-test: $(STAMP) java lint ## Everything: lint, types, all tests
+test: $(STAMP) java browser lint ## Everything: lint, types, all tests
 	@$(BIN)/pytest
 
 bench: $(STAMP) java ## Measure speed; one table
