@@ -17,7 +17,7 @@ from tidings.registry.rules import covers, parse_name
         ("hermes:orders", "hermes", "orders"),
         ("horizon/prod:orders", "horizon/prod", "orders"),
         ("default:orders", "default", "orders"),
-        ("n" * 200, "default", "n" * 200),
+        ("n" * 253, "default", "n" * 253),
     ],
 )
 def test_a_name_is_read(text: str, namespace: str, name: str) -> None:
@@ -41,8 +41,8 @@ def test_a_name_is_read(text: str, namespace: str, name: str) -> None:
         "/a:b",
         "a//b:c",
         "a/:c",
-        "n" * 201,
-        "n" * 201 + ":a",
+        "n" * 254,
+        "n" * 254 + ":a",
         "\u0661",
     ],
 )

@@ -96,6 +96,16 @@ def test_other_scopes_need_another_approval() -> None:
     assert states(put(world, a_subscription()))["billing", "orders"] == "pending"
 
 
+def test_fewer_scopes_need_no_other_approval_but_none_at_all_may() -> None:
+    exposure = an_exposure(approval="manual", scopes={"eu": EU, "uk": UK})
+    world = a_world(a_topic(), exposure, a_subscription(scopes=("eu", "uk")), an_approval())
+    fewer = put(world, a_subscription(scopes=("uk",)))
+    assert states(fewer)["billing", "orders"] == "granted"
+    assert states(put(fewer, a_subscription()))["billing", "orders"] == "pending"
+    with_default = put(fewer, an_exposure(approval="manual", scopes={"uk": UK, "default": EU}))
+    assert states(put(with_default, a_subscription()))["billing", "orders"] == "granted"
+
+
 def parts(route: Route) -> tuple[set[int], int, tuple[Any, ...], Any]:
     return set(route.topics), route.since[0], route.select, route.scope  # type: ignore[index]
 

@@ -45,6 +45,7 @@ class ApprovalMode(StrEnum):
 
     AUTO = "auto"
     MANUAL = "manual"
+    FOUR_EYES = "four-eyes"
 
 
 class FilterText(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,7 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     """Who may publish to a topic, who may subscribe, and how. A topic without one is open to everyone with the right.
 
     `scopes` are what subscriptions choose from; one called `default` holds for those that name none.
+    `owner` is who offers the topic, `trusted` lists whose subscriptions need no approval, whatever its mode.
     """
 
     topic: Name
@@ -83,6 +85,8 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     subscribers: tuple[str, ...] = ("*",)
     approval: ApprovalMode = ApprovalMode.AUTO
     scopes: Mapping[str, Scope] = {}
+    owner: str = ""
+    trusted: tuple[str, ...] = ()
 
 
 class ApprovalState(StrEnum):
@@ -94,12 +98,13 @@ class ApprovalState(StrEnum):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision on one subscription to one topic."""
+    """The decision on one subscription to one topic. `by`: who has granted it so far, where more than one must."""
 
     subscription: Name
     topic: Name
     state: ApprovalState
     reason: str = ""
+    by: tuple[str, ...] = ()
 
 
 class TopicsSource(msgspec.Struct, frozen=True, tag="topics", tag_field="kind"):
@@ -146,6 +151,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     """Who gets which events, how. `lane` is its number for ever; a subscription of the same name made later has another.
 
     `scopes` are those it uses of each of its topics' exposures; the filter sees what they leave, the projection comes last.
+    `blocked` says why it stands and gets nothing; empty: it is not.
     """
 
     name: Name
@@ -159,6 +165,17 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     lane: LaneNumber = LaneNumber(-1)
     created: Instant = Instant(0)
     labels: Mapping[str, str] = {}
+    blocked: str = ""
+
+
+class Paper(msgspec.Struct, frozen=True, kw_only=True):
+    """A door's document as its owner wrote it: shown again as it was, and read again when others change what it comes to.
+
+    The namespace is the door's, one for each kind of document.
+    """
+
+    name: Name
+    text: Mapping[str, Any]
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,6 +222,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: Mapping[Name, Subscription] = {}
     approvals: Mapping[tuple[Name, Name], Approval] = {}
     providers: Mapping[Name, Provider] = {}
+    papers: Mapping[Name, Paper] = {}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.log.position import Marks
-from tidings.registry.model import Approval, Change, Exposure, Name, Provider, Route, Snapshot, Subscription, Topic
+from tidings.registry.model import Approval, Change, Exposure, Name, Paper, Provider, Route, Snapshot, Subscription, Topic
 
-Document: TypeAlias = Topic | Exposure | Subscription | Approval | Provider
+Document: TypeAlias = Topic | Exposure | Subscription | Approval | Provider | Paper
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Literal
 
+import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
@@ -17,6 +18,7 @@ from tidings.facades.native.wire import Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
 from tidings.registry.port import Ending
+from tidings.registry.rules import decided
 
 router = APIRouter(tags=["exposures"])
 
@@ -27,7 +29,11 @@ class ExposureBody(Wire):
     topic: str | None = None
     publishers: list[str] = Field(default_factory=lambda: ["*"])
     subscribers: list[str] = Field(default_factory=lambda: ["*"])
-    approval: Literal["auto", "manual"] = Field(default="auto", description="manual: no events until it is granted.")
+    approval: Literal["auto", "manual", "four-eyes"] = Field(
+        default="auto", description="manual: no events until it is granted; four-eyes: by two different callers."
+    )
+    owner: str = Field(default="", description="Who offers the topic.")
+    trusted: list[str] = Field(default_factory=list, description="Whose subscriptions need no approval.")
     scopes: dict[str, ScopeBody] = Field(
         default_factory=dict, description="What subscriptions choose from; `default` holds for those that name none."
     )
@@ -75,6 +81,8 @@ def exposure_from(topic: Name, body: ExposureBody) -> Exposure:
         subscribers=tuple(body.subscribers),
         approval=ApprovalMode(body.approval),
         scopes=scopes_from(body.scopes),
+        owner=body.owner,
+        trusted=tuple(body.trusted),
     )
 
 
@@ -86,6 +94,8 @@ def view_of(exposure: Exposure) -> ExposureView:
         subscribers=list(exposure.subscribers),
         approval=exposure.approval.value,
         scopes=shown_scopes(exposure.scopes),
+        owner=exposure.owner,
+        trusted=list(exposure.trusted),
     )
 
 
@@ -138,7 +148,9 @@ async def put_approval(subscription: str, topic: str, body: ApprovalBody, parts:
     """Decide on one subscription to one topic. A name with `/` in its namespace is written with %2F."""
     caller.require(Right.ADMIN)
     pair = _standing(parts, f"{subscription}/{topic}")
-    decision = Approval(subscription=pair[0], topic=pair[1], state=ApprovalState(body.state), reason=body.reason)
+    standing, exposure = parts.snapshot.approvals[pair], parts.snapshot.exposures[pair[1]]
+    said = decided(standing, exposure.approval, ApprovalState(body.state), caller.name)
+    decision = msgspec.structs.replace(said, reason=body.reason)
     await changing.put(parts, [decision], caller.name)
     return _approval_view(decision)
 

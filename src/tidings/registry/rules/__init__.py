@@ -3,7 +3,7 @@
 Nothing here does I/O or asks for the time. Doors call `check` before a change; the store calls the rest.
 """
 
-from tidings.registry.rules.approvals import decision, listed, may_publish, sourced
+from tidings.registry.rules.approvals import decided, decision, listed, may_publish, sourced
 from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_change
 from tidings.registry.rules.documents import check, check_shape
 from tidings.registry.rules.keys import Key, Version, key_of
@@ -20,6 +20,7 @@ __all__ = [
     "check",
     "check_shape",
     "covers",
+    "decided",
     "decision",
     "key_of",
     "listed",

@@ -4,9 +4,11 @@ exposure        approval of a new pair      a pending one
 none            none is needed              ends
 auto            GRANTED at once             becomes GRANTED
 manual          PENDING until decided       stays
+four-eyes       PENDING until two decided   stays
 
-What was granted or rejected stays until somebody decides otherwise or the pair ends. A new owner of a subscription, or other
-scopes, start again: the decision was about somebody else, or about other data.
+Whom the exposure trusts is GRANTED at once. What was granted or rejected stays until somebody decides otherwise or the pair
+ends. A new owner of the subscription or of the topic, or other scopes, start again: the decision was about somebody else, by
+somebody else, or about other data. Fewer scopes are not other data, but none at all may be (HOR-41, HOR-42).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from tidings.registry.model import (
+    DEFAULT_SCOPE,
     Approval,
     ApprovalMode,
     ApprovalState,
@@ -50,11 +53,23 @@ def may_publish(exposure: Exposure | None, who: str) -> bool:
     return exposure is None or listed(who, exposure.publishers)
 
 
-def decision(standing: ApprovalState | None, mode: ApprovalMode) -> ApprovalState:
-    """What an approval is under this mode, given what it was (None: new)."""
+def decision(standing: ApprovalState | None, exposure: Exposure, owner: str) -> ApprovalState:
+    """What an approval of this owner's subscription is, given what it was (None: new)."""
     if standing in (ApprovalState.GRANTED, ApprovalState.REJECTED):
         return standing
-    return ApprovalState.GRANTED if mode is ApprovalMode.AUTO else ApprovalState.PENDING
+    if exposure.approval is ApprovalMode.AUTO or listed(owner, exposure.trusted):
+        return ApprovalState.GRANTED
+    return ApprovalState.PENDING
+
+
+def decided(standing: Approval, mode: ApprovalMode, state: ApprovalState, by: str) -> Approval:
+    """The approval after one more said so. Under four eyes the first who grants leaves it pending."""
+    if state is not ApprovalState.GRANTED:
+        return msgspec.structs.replace(standing, state=state, by=())
+    voices = standing.by if by in standing.by else (*standing.by, by)
+    needed = 2 if mode is ApprovalMode.FOUR_EYES else 1
+    reached = ApprovalState.GRANTED if len(voices) >= needed else ApprovalState.PENDING
+    return msgspec.structs.replace(standing, state=reached, by=voices)
 
 
 def sourced(subscription: Subscription, topics: Collection[Name]) -> list[Name]:
@@ -101,11 +116,15 @@ def _wanted(before: Snapshot, after: Snapshot, pair: Pair, *, fresh: bool) -> Ap
     if subscription is None or exposure is None or not sourced(subscription, pair[1:]):
         return None
     was = before.subscriptions.get(pair[0])
+    offered = before.exposures.get(pair[1], exposure)
     standing = after.approvals.get(pair)
-    if standing is None or (fresh and was is not None and _asks_anew(was, subscription)):
-        return decision(None, exposure.approval)
-    return decision(standing.state, exposure.approval)
+    anew = was is not None and (offered.owner != exposure.owner or _asks_anew(was, subscription, exposure))
+    if standing is None or (fresh and anew):
+        return decision(None, exposure, subscription.owner)
+    return decision(standing.state, exposure, subscription.owner)
 
 
-def _asks_anew(was: Subscription, now: Subscription) -> bool:
-    return was.owner != now.owner or set(was.scopes) != set(now.scopes)
+def _asks_anew(was: Subscription, now: Subscription, exposure: Exposure) -> bool:
+    if was.owner != now.owner or not set(now.scopes) <= set(was.scopes):
+        return True
+    return bool(was.scopes) and not now.scopes and DEFAULT_SCOPE not in exposure.scopes

@@ -90,6 +90,7 @@ def _tables(snapshot: Snapshot) -> Mapping[str, Mapping[Any, Document]]:
         "subscription": snapshot.subscriptions,
         "approval": snapshot.approvals,
         "provider": snapshot.providers,
+        "paper": snapshot.papers,
     }
 
 

@@ -19,6 +19,7 @@ from tidings.registry.model import (
     FilterText,
     Name,
     NamespaceSource,
+    Paper,
     ProjectionText,
     Provider,
     Push,
@@ -42,6 +43,7 @@ SOURCE_TOPICS = 1000
 LISTED = 1000
 SCHEMA_BYTES = 256 << 10
 FILTER_BYTES = 64 << 10
+PAPER_BYTES = 1 << 20
 
 ParseFilter = Callable[[str, Any], object]
 CompileSchema = Callable[[Mapping[str, Any]], object]
@@ -77,6 +79,8 @@ def shape_faults(document: Document) -> list[Fault]:
             return [*_name("subscription", document.subscription), *_name("topic", document.topic)]
         case Provider():
             return list(provider_faults(document))
+        case Paper():
+            return [*_name("name", document.name), *_json("text", document.text, PAPER_BYTES)]
         case _:
             assert_never(document)
 
@@ -108,7 +112,8 @@ def _duplicates(setting: str) -> Iterator[Fault]:
 
 def _exposure(exposure: Exposure) -> Iterator[Fault]:
     yield from _name("topic", exposure.topic)
-    for path, patterns in (("publishers", exposure.publishers), ("subscribers", exposure.subscribers)):
+    lists = {"publishers": exposure.publishers, "subscribers": exposure.subscribers, "trusted": exposure.trusted}
+    for path, patterns in lists.items():
         if len(patterns) > LISTED:
             yield path, f"at most {LISTED} can be listed"
         yield from ((f"{path}[{n}]", "an empty text lists nobody") for n, pattern in enumerate(patterns) if not pattern)
@@ -129,6 +134,7 @@ def _subscription(subscription: Subscription) -> Iterator[Fault]:
     yield from wanted_faults(subscription.scopes)
     yield from _text("owner", subscription.owner)
     yield from _text("description", subscription.description)
+    yield from _text("blocked", subscription.blocked)
     yield from _labels(subscription.labels)
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 
 import msgspec
 
-from tidings.registry.model import Approval, Exposure, Name, Provider, Subscription, Topic
+from tidings.registry.model import Approval, Exposure, Name, Paper, Provider, Subscription, Topic
 from tidings.registry.port import Document
 
 KINDS: Mapping[str, type[Document]] = {
@@ -16,6 +16,7 @@ KINDS: Mapping[str, type[Document]] = {
     "subscription": Subscription,
     "approval": Approval,
     "provider": Provider,
+    "paper": Paper,
 }
 """The kinds of document by the word under which they are kept."""
 
@@ -51,7 +52,7 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 def key_of(document: Document) -> Key:
     """The key of a document."""
     match document:
-        case Topic() | Subscription() | Provider():
+        case Topic() | Subscription() | Provider() | Paper():
             return Key(WORDS[type(document)], document.name)
         case Exposure():
             return Key("exposure", document.topic)

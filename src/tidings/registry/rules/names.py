@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from tidings.errors import Malformed
 from tidings.registry.model import DEFAULT_NAMESPACE, Name
 
-LONGEST = 200
+LONGEST = 253
 EXPECTED = "letters, digits, '.', '_' and '-', beginning with a letter or digit"
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from tidings.errors import Forbidden
-from tidings.registry.model import Approval, Exposure, Name, Provider, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.model import Approval, Exposure, Name, Paper, Provider, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document
 from tidings.registry.rules.approvals import listed, sourced
 from tidings.registry.rules.credentials import unknown_provider_faults
@@ -23,13 +23,14 @@ def check_references(documents: Sequence[Document], changed: Iterable[Document],
 
 def _unknown(document: Document, after: Snapshot) -> Iterator[Fault]:
     match document:
-        case Topic() | Provider():
+        case Topic() | Provider() | Paper():
             return
         case Subscription(source=TopicsSource(topics)):
             for n, topic in enumerate(topics):
                 yield from _missing(f"source.topics[{n}]", topic, after)
                 exposure = after.exposures.get(topic)
-                yield from unknown_faults(str(topic), exposure.scopes if exposure else {}, document.scopes)
+                if not document.blocked:
+                    yield from unknown_faults(str(topic), exposure.scopes if exposure else {}, document.scopes)
         case Subscription():
             return
         case Exposure():
@@ -59,7 +60,7 @@ def _undecidable(approval: Approval, after: Snapshot) -> Iterator[Fault]:
 
 def _check_listed(document: Document, after: Snapshot) -> None:
     """A topic asked for by name refuses whoever is not on its list. A whole namespace simply leaves such topics out."""
-    if not isinstance(document, Subscription) or not isinstance(document.source, TopicsSource):
+    if not isinstance(document, Subscription) or document.blocked or not isinstance(document.source, TopicsSource):
         return
     for topic in document.source.topics:
         exposure = after.exposures.get(topic)

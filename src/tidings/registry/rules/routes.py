@@ -1,8 +1,8 @@
 """Routes: which lane gets which topics' events through which scopes, filter and projection, from which position to which.
 
 A subscription gets a topic's events only while subscription, topic and, where the topic is exposed, a granted approval, a
-place on the list and the scopes it names are in force together. Steps that change nothing of this (a new callback, a longer
-retention) are one route: no gap, and no position of a topic in two routes of a lane.
+place on the list and the scopes it names are in force together, and it is not blocked. Steps that change nothing of this (a
+new callback, a longer retention) are one route: no gap, and no position of a topic in two routes of a lane.
 """
 
 from __future__ import annotations
@@ -206,6 +206,8 @@ class _History:
 
     def offers_at(self, subscription: Subscription, source: _Source, moment: int) -> Iterator[tuple[Offer, Topics]]:
         """What the subscription may have at this moment, of the topics that were never exposed and of each of the others."""
+        if subscription.blocked:
+            return
         if not subscription.scopes:
             yield EVERYTHING, source.open_at(moment)
         for topic in source.exposed:
