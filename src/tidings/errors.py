@@ -22,6 +22,12 @@ TidingsError
 │   ├── NotReady
 │   └── HubUnreachable
 ├── HubProblem            what a hub answered to its client
+│   ├── CursorExpired
+│   └── TokenStale
+├── FeedUnreadable        what a feed sent breaks the protocol
+│   ├── BadLine
+│   └── LineTooLong
+├── CursorMoved           two readers save into one place
 └── Misconfigured         refuse to start
     ├── UnknownSetting
     ├── DataFolderUnusable
@@ -219,6 +225,47 @@ class HubProblem(TidingsError):
     def __init__(self, what: str, problem: Mapping[str, Any]) -> None:
         super().__init__(what)
         self.problem = problem
+
+
+class CursorExpired(HubProblem):
+    """Events after the cursor were removed; `first` is the oldest cursor that still can be used, where the feed told it."""
+
+    code = "feed-cursor-expired"
+
+    @property
+    def first(self) -> str | None:
+        found = self.problem.get("first")
+        return None if found is None else str(found)
+
+
+class TokenStale(HubProblem):
+    """The partitions of a feed changed: it has to be discovered again."""
+
+    code = "feed-token-stale"
+
+
+class FeedUnreadable(TidingsError):
+    """What a feed sent cannot be read; nothing of it was taken."""
+
+    code = "feed-unreadable"
+
+
+class BadLine(FeedUnreadable):
+    """A line of a feed is neither an event nor a checkpoint."""
+
+    code = "bad-line"
+
+
+class LineTooLong(FeedUnreadable):
+    """A line of a feed is longer than any event may be."""
+
+    code = "line-too-long"
+
+
+class CursorMoved(TidingsError):
+    """Somebody else saved a cursor of this feed to the same place; what was about to be saved was rolled back."""
+
+    code = "cursor-moved"
 
 
 class Misconfigured(TidingsError):
