@@ -43,6 +43,12 @@ def subscribe(
         str | None, typer.Option("--name", help="Name of the subscription; made from the topic unless set.")
     ] = None,
     pull: Annotated[bool, typer.Option("--pull", help="Push nothing: the events wait to be fetched.")] = False,
+    sse: Annotated[
+        bool, typer.Option("--sse", help="Push nothing: the events are streamed to whoever opens the stream.")
+    ] = False,
+    retention: Annotated[
+        str | None, typer.Option(help='How long after its publishing an event can still be delivered, such as "1d".')
+    ] = None,
     binary: Annotated[bool, typer.Option("--binary", help="Attributes as headers, data as the body.")] = False,
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header to send with every event, 'Name: value'.")
@@ -58,8 +64,9 @@ def subscribe(
     description: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
     """Subscribe to topics: matching events are pushed to a callback from now on."""
-    if (to is None) != pull:
-        raise Rejected("a subscription is pushed or pulled", expected="--to URL or --pull")
+    if (to is not None) + pull + sse != 1:
+        raise Rejected("a subscription is pushed, streamed or pulled", expected="one of --to URL, --sse, --pull")
+    kind = "pull" if pull else "sse" if sse else "push"
     push = {"kind": "push", "url": to, "mode": "binary" if binary else "structured", "headers": _headers(header or [])}
     push["signing"] = sign
     wanted: dict[str, Any] = {
@@ -67,13 +74,14 @@ def subscribe(
         "where": where,
         "project": _projection(include, exclude, jsonpath),
         "scopes": scope,
-        "delivery": {"kind": "pull"}
-        if pull
+        "retention": retention,
+        "delivery": {"kind": kind}
+        if kind != "push"
         else _given({**push, "inflight": inflight, "tries": tries, "preset": preset, **settings_in(setting)}),
         "description": description,
         "handshake": handshake,
     }
-    chosen = name or f"{topics[0]}-{'pull' if pull else _host(to or '')}"
+    chosen = name or f"{topics[0]}-{_host(to) if to else kind}"
     stored = hub.client.put(f"/api/subscriptions/{segment(chosen)}", _given(wanted))
     if hub.json:
         print_json(stored)
@@ -138,7 +146,8 @@ def filter_of(subscription: Any) -> str:
 
 def target_of(subscription: Any) -> str:
     """Where its events go."""
-    return subscription["delivery"].get("url") or "(pull)"
+    delivery = subscription["delivery"]
+    return delivery.get("url") or f"({delivery['kind']})"
 
 
 @command(subscriptions, "show")

@@ -11,6 +11,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.credentials import Credential, SigningKey, Webhook
+from tidings.registry.layouts import Horizon
 from tidings.registry.wishes import DeliveryWishes
 
 DEFAULT_NAMESPACE = "default"
@@ -130,7 +131,7 @@ class ContentMode(StrEnum):
 
 
 class Push(DeliveryWishes, frozen=True, kw_only=True, tag="push", tag_field="kind"):
-    """Pushed to a callback, by the delivery policy that it wishes for."""
+    """Pushed to a callback, by the delivery policy that it wishes for. `layout` None: as CloudEvents have it."""
 
     url: str
     mode: ContentMode = ContentMode.STRUCTURED
@@ -138,13 +139,20 @@ class Push(DeliveryWishes, frozen=True, kw_only=True, tag="push", tag_field="kin
     credential: Credential | None = None
     signing: tuple[SigningKey, ...] = ()
     webhook: Webhook | None = None
+    layout: Horizon | None = None
+
+
+class Stream(msgspec.Struct, frozen=True, kw_only=True, tag="sse", tag_field="kind"):
+    """Streamed to whoever holds the subscription's stream open, one event after the other; the rest waits in the lane."""
+
+    layout: Horizon | None = None
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True, tag="pull", tag_field="kind"):
     """Nothing is pushed: the lane is filled and waits to be fetched or streamed."""
 
 
-Delivery: TypeAlias = Push | Pull
+Delivery: TypeAlias = Push | Stream | Pull
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +160,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
 
     `scopes` are those it uses of each of its topics' exposures; the filter sees what they leave, the projection comes last.
     `blocked` says why it stands and gets nothing; empty: it is not.
+    `retention` is how long, in seconds from publishing on, an event can be delivered to it or fetched by it; what was in force
+    when the event was published decides. None: as long as its topic keeps it.
     """
 
     name: Name
@@ -166,6 +176,14 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     created: Instant = Instant(0)
     labels: Mapping[str, str] = {}
     blocked: str = ""
+    retention: float | None = None
+
+
+class FormerRetention(msgspec.Struct, frozen=True, gc=False):
+    """The retention that a subscription had for the events at or below these marks."""
+
+    upto: Marks
+    seconds: float | None
 
 
 class Paper(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +232,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything in force now, as of one revision: what ingest admits by and delivery delivers by."""
+    """Everything in force now, as of one revision: what ingest admits by and delivery delivers by.
+
+    `former` holds, for lanes where it was ever changed, the retentions of events that were published before: oldest first.
+    """
 
     revision: int
     topics: Mapping[Name, Topic] = {}
@@ -223,6 +244,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     approvals: Mapping[tuple[Name, Name], Approval] = {}
     providers: Mapping[Name, Provider] = {}
     papers: Mapping[Name, Paper] = {}
+    former: Mapping[LaneNumber, tuple[FormerRetention, ...]] = {}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from tidings.clock import SECOND, Instant
 from tidings.delivery.push.decide import DELIVERED, DeadLetter, Disable, Outcome, Park, RetryAt, Times, Verdict, after
 from tidings.delivery.push.policy import Policy, policy_of
 from tidings.registry.model import ContentMode, Push
+from tidings.registry.rules.retentions import Kept
 from tidings.registry.wishes import BatchForm, Ordering
 
 NOW = Instant(1_700_000_000 * SECOND)
@@ -19,7 +20,7 @@ HOUR = 3600.0
 
 
 def a_policy(tmp_path: Path, preset: str = "default", retention: float = 7 * 24 * HOUR, **wishes: Any) -> Policy:
-    return policy_of(Push(url="http://a.example/", preset=preset, **wishes), quick_settings(tmp_path).push, retention)
+    return policy_of(Push(url="http://a.example/", preset=preset, **wishes), quick_settings(tmp_path).push, Kept(retention))
 
 
 def judged(policy: Policy, status: int | None, tries: int = 1, asked: str = "", age: float = 0.0) -> Verdict:

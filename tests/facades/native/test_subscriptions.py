@@ -255,3 +255,20 @@ def test_an_avropath_is_refused_since_no_topic_has_avro_payloads(api: ApiProcess
     assert refused.status == 400
     assert "avropath" in refused.body.decode()
     assert api.call("PUT", "/api/subscriptions/avro", body).status == 201
+
+
+def test_a_stream_has_its_kind_and_a_retention_of_its_own(api: ApiProcess) -> None:
+    body = {"topic": "orders", "delivery": {"kind": "sse"}, "retention": "1h"}
+    assert api.call("PUT", "/api/subscriptions/streamed", body).status == 201
+    shown = api.call("GET", "/api/subscriptions/streamed").json
+    assert (shown["delivery"]["kind"], shown["retention"]) == ("sse", 3600.0)
+    assert api.call("PUT", "/api/subscriptions/streamed", shown | {"created": None, "approvals": None}).status == 400
+    again = {name: value for name, value in shown.items() if name not in ("created", "approvals")}
+    assert api.call("PUT", "/api/subscriptions/streamed", again).json == shown
+
+
+def test_a_stream_has_no_address_and_no_retention_is_endless(api: ApiProcess) -> None:
+    addressed = {"topic": "orders", "delivery": {"kind": "sse", "url": TO}}
+    assert "delivery.url" in api.call("PUT", "/api/subscriptions/bad", addressed).body.decode()
+    endless = {"topic": "orders", "delivery": {"kind": "sse"}, "retention": "99999d"}
+    assert "out of bounds" in api.call("PUT", "/api/subscriptions/bad", endless).body.decode()

@@ -23,7 +23,7 @@ from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
-from tidings.delivery.push.policy import Retentions, policy_of
+from tidings.delivery.push.policy import policy_of
 from tidings.delivery.push.pushing import EXPIRED, Job, PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.schedule import Schedule
@@ -37,6 +37,7 @@ from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import EMBEDDED, LaneNumber
 from tidings.observe.board import Board
 from tidings.registry.model import Push, Snapshot, Subscription
+from tidings.registry.rules.retentions import Kept, Retentions
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -63,7 +64,7 @@ class Engine:
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
-        self._adopted: dict[LaneNumber, tuple[Subscription, float]] = {}
+        self._adopted: dict[LaneNumber, tuple[Subscription, Kept]] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
         self.mine = around.mine
@@ -97,11 +98,11 @@ class Engine:
     def adopt(self, snapshot: Snapshot) -> None:
         """Deliver by what is in force now: new lanes are looked at, changed ones follow, deleted ones end."""
         present = set()
-        retention = Retentions(snapshot, self._retention)
+        retentions = Retentions(snapshot, self._retention)
         for subscription in snapshot.subscriptions.values():
             if self.mine(subscription.lane):
                 present.add(subscription.lane)
-                self._adopt(subscription, retention.of(subscription))
+                self._adopt(subscription, retentions.of(subscription))
         for number in [number for number in self._lanes if number not in present]:
             self._adopted.pop(number, None)
             self._delete(self._lanes.pop(number))
@@ -171,14 +172,14 @@ class Engine:
 
     # ---- lanes come, change and go
 
-    def _adopt(self, subscription: Subscription, retention: float) -> None:
-        if self._adopted.get(subscription.lane) == (subscription, retention):
+    def _adopt(self, subscription: Subscription, kept: Kept) -> None:
+        if self._adopted.get(subscription.lane) == (subscription, kept):
             return
-        self._adopted[subscription.lane] = subscription, retention
+        self._adopted[subscription.lane] = subscription, kept
         push = subscription.delivery
         policy = None
         if isinstance(push, Push) and not awaits_consent(push):
-            policy = msgspec.structs.replace(policy_of(push, self._settings, retention), access=access_of(subscription))
+            policy = msgspec.structs.replace(policy_of(push, self._settings, kept), access=access_of(subscription))
         lane = self._lanes.get(subscription.lane)
         if lane is None:
             longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT

@@ -6,7 +6,7 @@ A change of any of the three holds for the next attempt.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
@@ -17,7 +17,8 @@ from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.presets import preset_of
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
-from tidings.registry.model import ContentMode, NamespaceSource, Push, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.model import ContentMode, Push
+from tidings.registry.rules.retentions import FOREVER, Kept
 from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
 
 T = TypeVar("T")
@@ -80,6 +81,7 @@ class Policy(msgspec.Struct, frozen=True):
     disable_after: float = math.inf
     preset: str = "default"
     access: Access | None = None
+    kept: Kept = FOREVER
 
 
 def _is_theirs(name: str, value: str) -> bool:
@@ -87,8 +89,8 @@ def _is_theirs(name: str, value: str) -> bool:
     return name.lower() not in _NOT_THEIRS and not is_sealed(value)
 
 
-def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -> Policy:
-    """What a push comes to. `retention`: how long its events are kept, in seconds."""
+def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Policy:
+    """What a push comes to. `kept`: how long its events count."""
     preset = preset_of(push)
     ordering = _first(push.ordering, preset.ordering, Ordering.PARALLEL)
     batch = _batch(push, preset)
@@ -102,7 +104,7 @@ def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -
         inflight=inflight,
         open_items=_open_items(preset, ordering, batch, inflight, defaults.open_items),
         attempt_timeout=_first(push.attempt_timeout, preset.attempt_timeout, defaults.attempt_timeout),
-        retry=_retry(push, preset, defaults, parks=breaker is not None, retention=retention),
+        retry=_retry(push, preset, defaults, parks=breaker is not None, retention=kept.longest),
         ordering=ordering,
         sending_delay=_first(push.sending_delay, preset.sending_delay, 0.0),
         pace=PacePolicy(
@@ -114,31 +116,8 @@ def policy_of(push: Push, defaults: PushSettings, retention: float = math.inf) -
         batch=batch,
         disable_after=_first(push.disable_after, preset.disable_after, math.inf),
         preset=push.preset,
+        kept=kept,
     )
-
-
-class Retentions:
-    """How long the events of subscriptions are kept, by one snapshot."""
-
-    def __init__(self, snapshot: Snapshot, default: float) -> None:
-        self._topics = snapshot.topics
-        self._default = default
-        self._namespaces: dict[str, float] = {}
-
-    def of(self, subscription: Subscription) -> float:
-        """Seconds: the longest of its topics."""
-        match subscription.source:
-            case TopicsSource(names):
-                return self._longest([self._topics[name] for name in names if name in self._topics])
-            case NamespaceSource(namespace):
-                if namespace not in self._namespaces:
-                    inside = [topic for topic in self._topics.values() if topic.name.namespace == namespace]
-                    self._namespaces[namespace] = self._longest(inside)
-                return self._namespaces[namespace]
-
-    def _longest(self, topics: Sequence[Topic]) -> float:
-        kept = [self._default if topic.retention is None else topic.retention for topic in topics]
-        return max(kept, default=self._default)
 
 
 def _retry(push: Push, preset: DeliveryWishes, defaults: PushSettings, *, parks: bool, retention: float) -> RetryPolicy:

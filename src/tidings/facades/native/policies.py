@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter
 
-from tidings.delivery.push.policy import Policy, Retentions, policy_of
+from tidings.delivery.push.policy import Policy, policy_of
 from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
@@ -15,6 +15,7 @@ from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_
 from tidings.facades.native.wire import Wire
 from tidings.facades.parts import Parts
 from tidings.registry.model import Push, Subscription
+from tidings.registry.rules.retentions import Retentions
 
 router = APIRouter(tags=["subscriptions"])
 
@@ -34,15 +35,15 @@ def _pushed(subscription: Subscription) -> Push:
 
 def _view(parts: Parts, subscription: Subscription) -> PolicyView:
     push = _pushed(subscription)
-    retention = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
-    policy = policy_of(push, parts.settings.push, retention)
+    kept = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
+    policy = policy_of(push, parts.settings.push, kept)
     return PolicyView(wished=PolicyBody(**shown_wishes(push)), in_force=_in_force(policy))
 
 
 def _in_force(policy: Policy) -> dict[str, Any]:
     """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
-    return {name: value for name, value in plain.items() if name not in ("url", "headers") and value is not None}
+    return {name: value for name, value in plain.items() if name not in ("url", "headers", "kept") and value is not None}
 
 
 @router.get("/api/subscriptions/{name:path}/policy")

@@ -21,7 +21,8 @@ from tidings.facades.native.credential_body import (
 from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_from
 from tidings.facades.native.project_body import ProjectBody, projection_from, shown_projection
 from tidings.facades.native.webhooks import Handshake, policy_in
-from tidings.facades.native.wire import Labels, Wire, time_of
+from tidings.facades.native.wire import Duration, Labels, Wire, time_of
+from tidings.registry.layouts import Horizon
 from tidings.registry.model import (
     ContentMode,
     Delivery,
@@ -31,6 +32,7 @@ from tidings.registry.model import (
     Pull,
     Push,
     Source,
+    Stream,
     Subscription,
     TopicsSource,
 )
@@ -51,7 +53,9 @@ class FilterBody(Wire):
 class DeliveryBody(PolicyBody):
     """How events reach the subscriber. What is left out is as the preset has it, or the hub."""
 
-    kind: Literal["push", "pull"] = "push"
+    kind: Literal["push", "sse", "pull"] = Field(
+        default="push", description="Pushed to a callback, streamed to whoever opens the stream, or kept to be fetched."
+    )
     url: str | None = Field(default=None, description="The callback; for push only.")
     mode: Literal["structured", "binary"] = "structured"
     headers: dict[str, str] = Field(default_factory=dict, description="Sent with every request. Secret ones are shown as ***.")
@@ -79,6 +83,11 @@ class SubscriptionBody(Wire):
     owner: str | None = Field(default=None, description="Only administrators may name somebody else.")
     description: str = ""
     labels: Labels = Field(default_factory=dict)
+    retention: Duration | None = Field(
+        default=None,
+        description="How long after its publishing an event can be delivered or fetched; as long as the topic keeps it "
+        "unless set. A change holds for events published from then on.",
+    )
     signing: SigningView | None = Field(default=None, description="Only shown; what is put back here changes nothing.")
     handshake: Handshake = Field(
         default="none", description="Ask the callback for its consent first, and what to do when it knows no handshake."
@@ -100,6 +109,7 @@ class SubscriptionView(Wire):
     owner: str
     description: str = ""
     labels: Labels
+    retention: float | None = None
     created: str
     signing: SigningView | None = None
     handshake: str = "none"
@@ -119,6 +129,7 @@ def subscription_from(name: Name, body: SubscriptionBody, owner: str, standing: 
         owner=owner,
         description=body.description,
         labels=body.labels,
+        retention=body.retention,
     )
 
 
@@ -149,10 +160,10 @@ def filter_from(where: str | None, filter: FilterBody | None) -> FilterText | No
 def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery:
     _only({"to": body.to, "delivery": body.delivery}, needed=True)
     wanted = body.delivery or DeliveryBody(url=body.to)
-    if wanted.kind == "pull":
+    if wanted.kind != "push":
         if wanted.url is not None:
-            raise Malformed("nothing is pushed with kind pull", at="delivery.url")
-        return Pull()
+            raise Malformed(f"nothing is pushed with kind {wanted.kind}", at="delivery.url")
+        return Pull() if wanted.kind == "pull" else Stream(layout=_layout(standing))
     if wanted.url is None:
         raise Malformed("a push needs the address of its callback", at="delivery.url")
     url, basic = taken_out(wanted.url)
@@ -165,8 +176,14 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
         webhook=kept(url, policy_in(body.handshake), standing),
         mode=ContentMode(wanted.mode),
         headers=_uncovered(wanted.headers, url, standing),
+        layout=_layout(standing),
         **wishes_from(wanted),
     )
+
+
+def _layout(standing: Subscription | None) -> Horizon | None:
+    """A layout is its door's: what a subscription has, it keeps."""
+    return None if standing is None or isinstance(standing.delivery, Pull) else standing.delivery.layout
 
 
 def _uncovered(headers: Mapping[str, str], url: str, standing: Subscription | None) -> dict[str, str]:
@@ -196,6 +213,7 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: d
         owner=subscription.owner,
         description=subscription.description,
         labels=dict(subscription.labels),
+        retention=subscription.retention,
         created=time_of(subscription.created) or "",
         **_shown_webhook(subscription.delivery),
         approvals=dict(approvals) or None,
@@ -219,8 +237,8 @@ def shown_filter(filter: FilterText | None) -> dict[str, Any]:
 
 
 def _shown_delivery(delivery: Delivery, headers: dict[str, str]) -> DeliveryBody:
-    if isinstance(delivery, Pull):
-        return DeliveryBody(kind="pull")
+    if not isinstance(delivery, Push):
+        return DeliveryBody(kind="pull" if isinstance(delivery, Pull) else "sse")
     return DeliveryBody(
         url=delivery.url,
         mode=delivery.mode.value,

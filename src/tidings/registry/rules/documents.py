@@ -5,6 +5,7 @@ What a document refers to (does the topic exist?) is checked by `changes`, again
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
@@ -13,6 +14,7 @@ import msgspec
 
 from tidings import config
 from tidings.errors import Malformed
+from tidings.registry.layouts import Horizon
 from tidings.registry.model import (
     Approval,
     Exposure,
@@ -22,6 +24,7 @@ from tidings.registry.model import (
     Paper,
     ProjectionText,
     Provider,
+    Pull,
     Push,
     Subscription,
     Topic,
@@ -44,6 +47,8 @@ LISTED = 1000
 SCHEMA_BYTES = 256 << 10
 FILTER_BYTES = 64 << 10
 PAPER_BYTES = 1 << 20
+
+_PLAIN = re.compile(r"[!-.0-~]{1,253}")
 
 ParseFilter = Callable[[str, Any], object]
 CompileSchema = Callable[[Mapping[str, Any]], object]
@@ -136,6 +141,16 @@ def _subscription(subscription: Subscription) -> Iterator[Fault]:
     yield from _text("description", subscription.description)
     yield from _text("blocked", subscription.blocked)
     yield from _labels(subscription.labels)
+    yield from between("retention", subscription.retention, RETENTION, "seconds")
+    if not isinstance(subscription.delivery, Pull) and subscription.delivery.layout is not None:
+        yield from _horizon(subscription.delivery.layout)
+
+
+def _horizon(layout: Horizon) -> Iterator[Fault]:
+    for member in ("environment", "subscription", "publisher", "subscriber", "zone"):
+        # They become headers, claims and parts of addresses.
+        if not _PLAIN.fullmatch(getattr(layout, member)):
+            yield f"delivery.layout.{member}", "1 to 253 visible ASCII characters without slashes"
 
 
 def _filter(path: str, filter: FilterText | None) -> Iterator[Fault]:

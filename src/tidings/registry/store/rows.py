@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, func, or_, select
 
-from tidings.log.position import START, Marks, Offset, Partition
-from tidings.registry.model import Snapshot, Subscription, Topic
+from tidings.log.position import START, LaneNumber, Marks, Offset, Partition
+from tidings.registry.model import FormerRetention, Snapshot, Subscription, Topic
 from tidings.registry.port import Document
 from tidings.registry.rules import Key, Version, key_of
-from tidings.registry.rules.keys import KINDS
+from tidings.registry.rules.keys import KINDS, WORDS
+from tidings.registry.rules.retentions import Former, former_of
 from tidings.registry.store.schema import REVISIONS, VERSIONS
 
 _DECODERS: Mapping[str, msgspec.json.Decoder[Any]] = {word: msgspec.json.Decoder(kind) for word, kind in KINDS.items()}
@@ -104,4 +105,31 @@ def snapshot_of(connection: Connection) -> Snapshot:
     for kind, text in rows:
         document = document_of(kind, text)
         tables[f"{kind}s"][key_of(document).place] = document
-    return Snapshot(revision=revision, **tables)
+    return Snapshot(revision=revision, **tables, former=_former(connection, tables["subscriptions"].values()))
+
+
+class _Retained(msgspec.Struct, gc=False):
+    """Picks what matters here out of a subscription's document."""
+
+    lane: LaneNumber
+    retention: float | None = None
+
+
+_retained = msgspec.json.Decoder(_Retained).decode
+
+
+def _former(connection: Connection, standing: Iterable[Subscription]) -> Former:
+    """The retentions that subscriptions in force had for earlier events."""
+    now = {subscription.lane: subscription.retention for subscription in standing}
+    v = VERSIONS.c
+    superseded = select(v.document, v.until_revision).where(v.kind == WORDS[Subscription], v.until_revision.is_not(None))
+    steps = [(_retained(text), until) for text, until in connection.execute(superseded.order_by(v.until_revision))]
+    changed = {one.lane for one, _ in steps if one.lane in now and one.retention != now[one.lane]}
+    if not changed:
+        return {}
+    marks = marks_from(connection, steps[0][1])
+    lanes: dict[LaneNumber, list[FormerRetention]] = {lane: [] for lane in changed}
+    for one, until in steps:
+        if one.lane in changed:
+            lanes[one.lane].append(FormerRetention(marks[until], one.retention))
+    return {lane: former_of(known, now[lane]) for lane, known in lanes.items()}

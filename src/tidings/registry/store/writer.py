@@ -12,11 +12,12 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
 from tidings.log.position import START, Marks
-from tidings.registry.model import Name, Snapshot
+from tidings.registry.model import Name, Snapshot, Subscription
 from tidings.registry.port import Changed, Document, Ending
 from tidings.registry.rules import Key, Numbers, Plan, World, applied, check_shape, key_of, plan_change
 from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import WORDS
+from tidings.registry.rules.retentions import Former, former_after
 from tidings.registry.store import rows
 from tidings.registry.store.database import running
 from tidings.registry.store.reader import SqlRegistryReader
@@ -90,7 +91,8 @@ class SqlRegistryWriter(SqlRegistryReader):
                 return world.snapshot, world.snapshot
             revision = world.snapshot.revision + 1
             marks = _raised(world.marks, stamp.marks)
-            after = World(applied(world.snapshot, plan, revision), plan.numbers, marks)
+            now = msgspec.structs.replace(applied(world.snapshot, plan, revision), former=_former(world.snapshot, plan, marks))
+            after = World(now, plan.numbers, marks)
             _write(connection, world, plan, msgspec.structs.replace(stamp, marks=marks))
         # Only now is it durable. Had the commit failed, the next change would read everything again.
         self._world = after
@@ -109,6 +111,11 @@ class SqlRegistryWriter(SqlRegistryReader):
         document = standing(snapshot, key.kind, key.place)
         assert document is not None
         return document
+
+
+def _former(before: Snapshot, plan: Plan, marks: Marks) -> Former:
+    puts = [document for document in plan.puts if isinstance(document, Subscription)]
+    return former_after(before, puts, [key.name for key in plan.ends if key.kind == WORDS[Subscription]], marks)
 
 
 def _raised(last: Marks, given: Marks) -> Marks:
