@@ -19,11 +19,24 @@ SOURCE = ROOT / "src" / "tidings"
 MODULES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
 
 HOMES = {
-    "pyspark": ("pipeline/",),
+    "pyspark": (
+        "pipeline/",
+        "client/spark/",
+    ),
     "py4j": ("pipeline/",),
-    "pyarrow": ("pipeline/",),
+    "pyarrow": (
+        "pipeline/",
+        "client/spark/",
+    ),
     "numpy": ("filters/router.py", "filters/routing/", "pipeline/route.py"),
-    "sqlite3": ("log/sqlite/", "delivery/push/sqlite/", "backup/sqlite.py", "doctor/sqlite.py", "ingest/claims.py"),
+    "sqlite3": (
+        "log/sqlite/",
+        "delivery/push/sqlite/",
+        "backup/sqlite.py",
+        "client/feeds/sqlite.py",
+        "doctor/sqlite.py",
+        "ingest/claims.py",
+    ),
     "sqlalchemy": ("registry/store/", "registry/migrations/"),
     "alembic": ("registry/migrations/",),
     "fastapi": ("facades/",),
@@ -31,8 +44,8 @@ HOMES = {
     "pydantic": ("facades/",),
     "uvicorn": ("app.py", "ingest/protocol.py"),
     "uvloop": ("serve/parts.py",),
-    "httptools": ("ingest/protocol.py",),
-    "pyreqwest": ("delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
+    "httptools": ("ingest/protocol.py", "delivery/push/connection.py"),
+    "pyreqwest": ("client/feeds/http.py", "delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
     "re2": ("filters/texts.py",),
     "regex": ("filters/texts.py",),
     "jsonschema_rs": ("events/schema.py",),
@@ -54,6 +67,7 @@ STATUS_CODES = (
     "ingest/protocol.py",
     "delivery/push/",
     "client/http.py",
+    "client/feeds/answers.py",
     "cli/receiver.py",
 )
 """Where HTTP status codes may appear: the doors, the one table, the wire itself, and what judges or gives answers of others."""

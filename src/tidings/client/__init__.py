@@ -1,8 +1,23 @@
-"""A small client of the hub's HTTP API, for the command line and for programs, and `verify` for who receives its deliveries.
+"""A small client of the hub's HTTP API, readers of feeds, and `verify` for who receives deliveries.
 
-Imports nothing of the hub but its errors; standard library only, so that a command starts quickly.
+Imports nothing of the hub but its errors, and nothing heavy before it is used, so that a command starts quickly.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from tidings.client.webhooks import NotVerified, verify
 
-__all__ = ["NotVerified", "verify"]
+if TYPE_CHECKING:
+    from tidings.client.feeds import DbApiStore, FeedClient, MemoryStore, SqliteStore, SyncFeedClient
+
+_OF_FEEDS = ("DbApiStore", "FeedClient", "MemoryStore", "SqliteStore", "SyncFeedClient")
+
+__all__ = ["DbApiStore", "FeedClient", "MemoryStore", "NotVerified", "SqliteStore", "SyncFeedClient", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_FEEDS:
+        from tidings.client import feeds
+
+        return getattr(feeds, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,164 @@
+"""From bytes to events and checkpoints: split on LF only, one JSON object a line (FCL-03, FCL-04, FCL-22). No I/O.
+
+| line | means |
+|---|---|
+| blank, or with neither `data` nor `cursor` | nothing: for clients of a later version |
+| `data` an object or a string | an event |
+| `cursor` a text | a checkpoint: what came before it may be saved with this cursor |
+| both | the event, then the checkpoint |
+| `data` null, a list, a number or a bool; no JSON | BadLine |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import msgspec
+
+from tidings.errors import BadLine, LineTooLong
+
+LINE_LIMIT = 16 << 20
+_OBJECT, _STRING = b'{"'
+_NOTHING = msgspec.Raw()
+
+
+class Event(msgspec.Struct, eq=False):
+    """One event: `raw` is the JSON text of its `data`, byte for byte as it came; `headers` are those of version 1."""
+
+    partition: str
+    raw: bytes
+    headers: dict[str, Any] | None = None
+    _decoded: Any = msgspec.UNSET
+
+    @property
+    def data(self) -> Any:
+        """The event itself, a dict (most often a CloudEvent) or a string. Decoded when first asked for."""
+        if self._decoded is msgspec.UNSET:
+            self._decoded = msgspec.json.decode(self.raw)
+        return self._decoded
+
+    def __repr__(self) -> str:
+        return f"Event({self.partition!r}, {self.raw[:80]!r})"
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Everything before it in this partition has come; reading goes on from `cursor`."""
+
+    partition: str
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Sequence[Event]):
+    """Events of one partition up to a checkpoint, in order. `exactly_once` False: the feed may show an event again later."""
+
+    partition: str
+    cursor: str
+    events: tuple[Event, ...]
+    exactly_once: bool = False
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, index: int | slice) -> Event | tuple[Event, ...]:
+        return self.events[index]
+
+
+class _Line(msgspec.Struct):
+    data: msgspec.Raw = _NOTHING
+    cursor: str | None = None
+    partition: int | str | None = None
+    headers: dict[str, Any] | None = None
+
+
+_decoder = msgspec.json.Decoder(_Line)
+_any = msgspec.json.Decoder()
+
+
+class Lines:
+    """One answer, fed in chunks of any size. `partition` is meant where a line names none."""
+
+    def __init__(self, partition: str, limit: int = LINE_LIMIT) -> None:
+        self._partition = partition
+        self._limit = limit
+        self._rest: list[bytes] = []
+        self._held = 0
+
+    def feed(self, chunk: bytes) -> list[Event | Checkpoint]:
+        """What the lines that this chunk completed say. Raises BadLine, LineTooLong."""
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            self._hold(chunk)
+            return []
+        whole = b"".join([*self._rest, chunk[:cut]]) if self._rest else chunk[:cut]
+        if self._held + chunk.find(b"\n") > self._limit:
+            raise self._too_long()
+        self._rest, self._held = [], 0
+        self._hold(chunk[cut:])
+        return self._read(whole)
+
+    def close(self) -> list[Event | Checkpoint]:
+        """The last line, when its LF was left out. What is not whole was cut off, and is read again from the checkpoint."""
+        last = b"".join(self._rest).strip()
+        self._rest, self._held = [], 0
+        if not last.endswith(b"}"):
+            return []
+        try:
+            return self._read(last + b"\n")
+        except BadLine:
+            return []
+
+    def _hold(self, part: bytes) -> None:
+        if part:
+            self._rest.append(part)
+            self._held += len(part)
+            if self._held > self._limit:
+                raise self._too_long()
+
+    def _too_long(self) -> LineTooLong:
+        return LineTooLong("a line of the feed is too long", expected=f"at most {self._limit} bytes")
+
+    def _read(self, whole: bytes) -> list[Event | Checkpoint]:
+        try:
+            lines = _decoder.decode_lines(whole)
+        except msgspec.MsgspecError:
+            lines = []
+        if len(lines) != whole.count(b"\n"):
+            # Blank lines, and whatever else is not one object a line, are looked at one by one.
+            lines = [line for one in whole.split(b"\n") if (line := _one(one)) is not None]
+        return list(self._said(lines))
+
+    def _said(self, lines: list[_Line]) -> Iterator[Event | Checkpoint]:
+        for line in lines:
+            partition = self._partition if line.partition is None else str(line.partition)
+            if line.data is not _NOTHING:
+                raw = bytes(line.data)
+                if raw[0] != _OBJECT and raw[0] != _STRING:
+                    raise BadLine("the data of an event is neither an object nor a string", found=raw[:60])
+                yield Event(partition, raw, line.headers)
+            if line.cursor:
+                yield Checkpoint(partition, line.cursor)
+
+
+def _one(line: bytes) -> _Line | None:
+    """One line, or None when it says nothing to us."""
+    if not line.strip():
+        return None
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError as error:
+        known = _any.decode(line)
+        if isinstance(known, dict) and ("data" in known or "cursor" in known):
+            raise BadLine(f"a line of the feed cannot be read: {error}", found=line[:80]) from error
+        return None
+    except msgspec.MsgspecError as error:
+        raise BadLine(f"a line of the feed is no JSON: {error}", found=line[:80]) from error

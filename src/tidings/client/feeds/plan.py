@@ -1,0 +1,78 @@
+"""Where each partition is read from, and what has to be remembered before (FCL-10 to FCL-15). Pure.
+
+A partition goes on from, in this order: its own saved cursor; the cursor of an ancestor whose cursors are valid on it; the very
+beginning, when it follows another partition or appeared later; `start`, when nothing was ever read of this feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidings.client.feeds.discovery import Discovery, Partition
+from tidings.client.feeds.store import Kept
+
+FIRST = "_first"
+LAST = "_last"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One partition to read from `cursor` on, and the one that must be finished before, if any."""
+
+    partition: Partition
+    cursor: str
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to read, and the rows to save in one transaction before anything is read."""
+
+    places: tuple[Place, ...]
+    saves: Mapping[str, Kept]
+
+
+def plan(discovery: Discovery, kept: Mapping[str, Kept], start: str = FIRST, *, ordered: bool = True) -> Plan:
+    """How to go on with these partitions, given what was kept of the feed."""
+    known = dict(kept)
+    for partition in discovery.partitions:
+        if partition.id not in known:
+            known |= _beginning(partition, discovery, kept, start)
+    places = tuple(
+        Place(one, known[one.id].cursor if one.id in known else FIRST, _waits_for(one, discovery, known) if ordered else None)
+        for one in discovery.partitions
+        if one.id not in known or not known[one.id].finished
+    )
+    return Plan(places, {id: row for id, row in known.items() if kept.get(id) != row})
+
+
+def _beginning(partition: Partition, discovery: Discovery, kept: Mapping[str, Kept], start: str) -> dict[str, Kept]:
+    """The rows that a partition without one gets. None for a child that waits: its first cursor is saved when it has begun."""
+    if (heir_of := inherited(partition, kept)) is not None:
+        # The ancestors live on in their children. Finished, they are not taken for unread when the next split comes.
+        gone = {
+            id: Kept(kept[id].cursor, finished=True) for id in partition.cursors_of if id in kept and discovery.get(id) is None
+        }
+        return {partition.id: Kept(kept[heir_of].cursor), **gone}
+    if kept:
+        return {} if partition.after is not None else {partition.id: Kept(FIRST)}
+    if start == LAST:
+        return {partition.id: Kept(LAST, finished=partition.closed)}
+    return {} if partition.after is not None else {partition.id: Kept(start)}
+
+
+def inherited(partition: Partition, kept: Mapping[str, Kept]) -> str | None:
+    """The ancestor whose cursor is taken over: the nearest that has one, unless a farther one was not read to its end (FCL-12)."""
+    with_cursor = [id for id in partition.cursors_of if id in kept]
+    if not with_cursor:
+        return None
+    unread = [id for id in with_cursor[1:] if not kept[id].finished]
+    return unread[-1] if unread else with_cursor[0]
+
+
+def _waits_for(partition: Partition, discovery: Discovery, known: Mapping[str, Kept]) -> str | None:
+    parent = discovery.get(partition.after) if partition.after is not None and partition.after != partition.id else None
+    if parent is None or not parent.closed or (parent.id in known and known[parent.id].finished):
+        return None
+    return parent.id

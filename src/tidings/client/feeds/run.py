@@ -1,0 +1,228 @@
+"""Reading for good: one task per partition, batches that end at a checkpoint, and starting over when partitions change.
+
+Nothing is acknowledged in part: handler and cursor are one transaction, and what came after the last checkpoint is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from tidings.client.feeds import answers
+from tidings.client.feeds.backoff import Backoff
+from tidings.client.feeds.discovery import V1, Discovery
+from tidings.client.feeds.lines import Batch, Checkpoint, Event
+from tidings.client.feeds.page import Page
+from tidings.client.feeds.plan import Place, plan
+from tidings.client.feeds.requests import RESUME, Wishes
+from tidings.client.feeds.store import Kept, Store
+from tidings.errors import HubProblem, HubUnreachable, TokenStale
+
+Handler = Callable[[Any, Batch], Awaitable[None] | None]
+
+_QUICK_PAGES = 20
+_STEP = 0.01
+"""Pages that only move the cursor are asked for at once so many times, then with this pause: never a tight loop (FCL-19)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How a feed is followed."""
+
+    start: str
+    ordered: bool
+    multi: bool
+    poll_interval: float
+    max_batch: int
+    backoff: Backoff
+
+
+class Reading(Protocol):
+    """What a run needs of the client."""
+
+    async def discover(self) -> Discovery: ...
+    def feed_name(self, found: Discovery) -> str: ...
+    def pages(
+        self, known: Discovery, cursors: Mapping[str, str], wishes: Wishes
+    ) -> AsyncGenerator[list[Event | Checkpoint], None]: ...
+    def wanted(self, events: Sequence[Event]) -> tuple[Event, ...]: ...
+    async def keep_at_publisher(self, known: Discovery, partition: str, cursor: str) -> None: ...
+    def warn_once(self, what: str) -> None: ...
+
+
+class Run:
+    """One call of `run`: discover, read, and again when the partitions have changed."""
+
+    def __init__(self, client: Reading, store: Store, ways: Ways, wishes: Wishes, handler: Handler, follow: bool) -> None:
+        self.client, self.store, self.ways, self.handler, self.follow = client, store, ways, handler, follow
+        # Without following there is nothing to wait for.
+        self.wishes = wishes if follow else replace(wishes, wait=None)
+        self.turn = asyncio.Lock()
+        self.progress = False
+
+    async def run(self) -> None:
+        stale = 0
+        while True:
+            known = await self._discovered()
+            self.progress = False
+            try:
+                await self._read(known)
+                if not self.follow:
+                    return
+            except TokenStale:
+                pass
+            # All is closed and finished, or the token has changed: look again, but give a server that cannot decide some peace.
+            stale = 0 if self.progress else stale + 1
+            await asyncio.sleep(self.ways.backoff.plain(stale))
+
+    async def _discovered(self) -> Discovery:
+        tries = 0
+        while True:
+            try:
+                return await self.client.discover()
+            except HubUnreachable as error:
+                await self.pause(tries, error)
+                tries += 1
+
+    async def _read(self, known: Discovery) -> None:
+        feed = self.client.feed_name(known)
+        kept = dict(self.store.load(feed))
+        start = RESUME if self.wishes.cursorset is not None else self.ways.start
+        planned = plan(known, kept, start, ordered=self.ways.ordered)
+        if planned.saves:
+            with self.store.transaction() as tx:
+                for partition, row in planned.saves.items():
+                    self.store.save(tx, feed, partition, row, kept.get(partition))
+        kept |= planned.saves
+        together = self.ways.multi and known.version == V1
+        groups = [planned.places] if together else [(place,) for place in planned.places]
+        finished = {place.partition.id: asyncio.Event() for place in planned.places}
+        await all_of([_Reader(self, known, feed, group, kept, finished).run() for group in groups if group])
+
+    async def pause(self, tries: int, error: HubUnreachable) -> None:
+        """Wait before the next try; never for ever when nobody follows the feed any more."""
+        await asyncio.sleep(self.ways.backoff.jittered(tries, random.random(), error.retry_after))
+
+
+class _Reader:
+    """Reads some partitions with one request after the other: mostly one partition."""
+
+    def __init__(
+        self,
+        run: Run,
+        known: Discovery,
+        feed: str,
+        places: Sequence[Place],
+        kept: Mapping[str, Kept],
+        finished: Mapping[str, asyncio.Event],
+    ) -> None:
+        self._run, self._known, self._feed, self._places = run, known, feed, places
+        self._rows = {place.partition.id: kept.get(place.partition.id) for place in places}
+        self._cursors = {place.partition.id: place.cursor for place in places}
+        self._finished = finished
+        self._failures = 0
+        self._idle_steps = 0
+
+    async def run(self) -> None:
+        for place in self._places:
+            if place.after is not None and place.after in self._finished:
+                await self._finished[place.after].wait()
+        while self._cursors:
+            began = time.monotonic()
+            try:
+                page = await self._page()
+            except HubUnreachable as error:
+                await self._run.pause(self._failures, error)
+                self._failures += 1
+                continue
+            except HubProblem as error:
+                if not answers.is_unknown_resume(error) or RESUME not in self._cursors.values():
+                    raise
+                start = self._run.ways.start
+                self._cursors = {id: cursor if cursor != RESUME else start for id, cursor in self._cursors.items()}
+                continue
+            if await self._is_over(page):
+                return
+            await self._rest(page, time.monotonic() - began)
+
+    async def _page(self) -> Page:
+        """Read one page and apply what it says. Raises what went wrong; what was applied until then stays applied."""
+        run, page = self._run, Page(self._cursors)
+        chunks = run.client.pages(self._known, dict(self._cursors), run.wishes)
+        async with aclosing(chunks) as said:
+            async for chunk in said:
+                for batch in page.take(chunk, run.ways.max_batch):
+                    await self._apply(batch)
+        return page
+
+    async def _apply(self, batch: Batch) -> None:
+        """One transaction: what the handler does, and the cursor."""
+        run, id = self._run, batch.partition
+        row = Kept(batch.cursor)
+        events = run.client.wanted(batch.events)
+        if row != self._rows[id] or events:
+            async with run.turn:
+                with run.store.transaction() as tx:
+                    if events:
+                        done = run.handler(tx, replace(batch, events=events, exactly_once=self._known.exactly_once))
+                        if done is not None:
+                            await done
+                    run.store.save(tx, self._feed, id, row, self._rows[id])
+        self._rows[id], self._cursors[id] = row, batch.cursor
+        run.progress = True
+        self._failures = 0
+
+    async def _is_over(self, page: Page) -> bool:
+        """Mark finished partitions (FCL-11); say whether there is nothing left to do here."""
+        for id in page.at_the_end():
+            partition = self._known.get(id)
+            if partition is not None and partition.closed:
+                await self._finish(id)
+        if self._run.follow or not (page.is_at_the_end or page.is_silent):
+            return not self._cursors
+        for id, cursor in self._cursors.items():
+            await self._run.client.keep_at_publisher(self._known, id, cursor)
+        return True
+
+    async def _finish(self, id: str) -> None:
+        row = Kept(self._cursors.pop(id), finished=True)
+        async with self._run.turn:
+            with self._run.store.transaction() as tx:
+                self._run.store.save(tx, self._feed, id, row, self._rows[id])
+        self._rows[id] = row
+        self._finished[id].set()
+
+    async def _rest(self, page: Page, took: float) -> None:
+        """Wait as long as the page suggests: not at all while there is more (FCL-17, FCL-19)."""
+        run = self._run
+        if not page.said_anything:
+            run.client.warn_once("an answer came without any cursor; it is asked again from the same place")
+            await run.pause(self._failures, HubUnreachable("no cursor"))
+            self._failures += 1
+        elif page.events:
+            self._idle_steps = 0
+        elif page.is_at_the_end:
+            # A server that does not know `wait` answers at once: then it is asked no more often than without.
+            await asyncio.sleep(max(0.0, run.ways.poll_interval - (took if run.wishes.wait else 0.0)))
+        else:
+            self._idle_steps += 1
+            await asyncio.sleep(0 if self._idle_steps < _QUICK_PAGES else min(_STEP, run.ways.poll_interval))
+
+
+async def all_of(work: Sequence[Any]) -> None:
+    """Do everything at the same time. The first error ends all of it and is raised as it is."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else (set(), set())
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        if (error := task.exception()) is not None:
+            raise error
