@@ -34,6 +34,7 @@ class ServerSettings:
     answer_timeout: Seconds
     keep_alive: Seconds
     max_connections: int
+    public_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,12 @@ class Settings:
     gateway: GatewaySettings
     observe: ObserveSettings
     serve: ServeSettings
+
+    @property
+    def hub_url(self) -> str:
+        """Where others find the hub, without a slash at the end."""
+        host = f"[{self.server.host}]" if ":" in self.server.host else self.server.host
+        return self.server.public_url.rstrip("/") or f"http://{host}:{self.server.port}"
 
 
 def load(file: Path | None = None, environ: Mapping[str, str] = os.environ, flags: Raw | None = None) -> Settings:

@@ -11,7 +11,7 @@ from tidings.delivery.push.batching import TOO_LARGE, Batch
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.policy import Policy
-from tidings.delivery.push.pushing import Job, Parcel, PushLane
+from tidings.delivery.push.pushing import EXPIRED, Job, Parcel, PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.log.position import Offset
 
@@ -84,9 +84,9 @@ class Choosing:
                 continue
             else:
                 return None
-            if not parcel.fault:
+            if not parcel.fault and parcel.until > now:
                 return Pick(item, parcel)
-            self.aside(lane, item, parcel.fault)
+            self.aside(lane, item, parcel.fault or EXPIRED)
 
     def _too_fast(self, lane: PushLane, item: Item) -> bool:
         """Whether an open one of those that waited has to wait for its rate; if not, it is counted."""

@@ -10,7 +10,8 @@ from typing import Protocol
 
 import msgspec
 
-from tidings.registry.credentials import Consent, Credential, SigningKey, is_sealed
+from tidings.registry.credentials import Consent, Credential, GatewayToken, SigningKey, is_sealed
+from tidings.registry.layouts import Horizon
 from tidings.registry.model import Push, Subscription
 
 EXPIRED = "credential-expired"
@@ -66,10 +67,18 @@ def access_of(subscription: Subscription) -> Access | None:
         return None
     headers = {name.lower(): value for name, value in push.headers.items() if is_sealed(value)}
     origin = "" if push.webhook is None else push.webhook.origin
-    if not (headers or push.credential or push.signing or origin):
+    credential = push.credential or _gateway_token(push.layout)
+    if not (headers or credential or push.signing or origin):
         return None
     owner = f"subscription/{subscription.name}"
-    return Access(owner=owner, headers=headers, credential=push.credential, signing=push.signing, origin=origin)
+    return Access(owner=owner, headers=headers, credential=credential, signing=push.signing, origin=origin)
+
+
+def _gateway_token(layout: Horizon | None) -> GatewayToken | None:
+    """What Horizon's layout says of itself: a token of the hub (HOR-110)."""
+    if layout is None:
+        return None
+    return GatewayToken(request_path=layout.request_path, publisher=layout.publisher, subscriber=layout.subscriber)
 
 
 def awaits_consent(push: Push) -> bool:

@@ -78,7 +78,7 @@ class Engine:
         self._schedule = Schedule(settings.total_inflight)
         self._timers = Timers(around.clock, self._item_due)
         self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
-        self.reading = Reading(lanes, log, store, around.ids, self._settling.missed)
+        self.reading = Reading(lanes, log, store, around.ids, self._settling.missed, around.hub)
         self._copies = Copies(lanes, log, store)
         self._choosing = Choosing(self.reading, self.ledger, around.clock)
         self._choosing.aside = self._set_aside
@@ -363,7 +363,7 @@ class Engine:
 
 class Around:
     """What the engine is given from around it: time, chance, ids, the board for its figures, how long topics
-    keep events, and which lanes are this worker's own.
+    keep events, the hub's own address, and which lanes are this worker's own.
     """
 
     def __init__(
@@ -373,7 +373,9 @@ class Around:
         ids: DeliveryIds,
         chance: Callable[[], float] = random.random,
         retention: float = math.inf,
+        hub: str = "",
     ) -> None:
+        self.hub = hub
         self.mine: Callable[[LaneNumber], bool] = lambda lane: True
         self.retention = retention
         self.clock = clock

@@ -14,9 +14,11 @@ import msgspec
 from tidings.config import PushSettings
 from tidings.delivery.push.answers import answers_of
 from tidings.delivery.push.credentials import Access
+from tidings.delivery.push.layouts import Form, form_of, identity_headers
 from tidings.delivery.push.presets import preset_of
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
+from tidings.registry.layouts import Horizon
 from tidings.registry.model import ContentMode, Push
 from tidings.registry.rules.retentions import FOREVER, Kept
 from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
@@ -67,7 +69,7 @@ class Policy(msgspec.Struct, frozen=True):
     """Everything an attempt for one subscription needs to know. `open_items`: how many may be begun and not final."""
 
     url: str
-    mode: ContentMode
+    mode: Form
     headers: Mapping[str, str]
     inflight: int
     open_items: int
@@ -82,11 +84,17 @@ class Policy(msgspec.Struct, frozen=True):
     preset: str = "default"
     access: Access | None = None
     kept: Kept = FOREVER
+    layout: Horizon | None = None
 
 
 def _is_theirs(name: str, value: str) -> bool:
     """Sealed headers are opened only when they are sent; see `credentials`."""
     return name.lower() not in _NOT_THEIRS and not is_sealed(value)
+
+
+def _headers(push: Push) -> dict[str, str]:
+    theirs = {name.lower(): value for name, value in push.headers.items() if _is_theirs(name, value)}
+    return {**theirs, **identity_headers(push.layout)}
 
 
 def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Policy:
@@ -99,8 +107,8 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
     return Policy(
         url=push.url,
         # A list of payloads is made of payloads; a list of events of events.
-        mode=push.mode if batch is None else _MODES[batch.form],
-        headers={name.lower(): value for name, value in push.headers.items() if _is_theirs(name, value)},
+        mode=form_of(push) if batch is None else _MODES[batch.form],
+        headers=_headers(push),
         inflight=inflight,
         open_items=_open_items(preset, ordering, batch, inflight, defaults.open_items),
         attempt_timeout=_first(push.attempt_timeout, preset.attempt_timeout, defaults.attempt_timeout),
@@ -117,6 +125,7 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
         disable_after=_first(push.disable_after, preset.disable_after, math.inf),
         preset=push.preset,
         kept=kept,
+        layout=push.layout,
     )
 
 

@@ -22,6 +22,7 @@ from tidings.delivery.push.retries import RetryPolicy
 from tidings.delivery.push.sender import Target
 from tidings.delivery.push.store import Firsts, LaneKey, SavedLane, Tally
 from tidings.log.position import Offset
+from tidings.registry.rules.retentions import NEVER
 from tidings.registry.wishes import Ordering
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class Parcel(msgspec.Struct, gc=False):
-    """An entry ready to be sent. `fault`: it cannot be sent, and why (retention removed it, it cannot be read)."""
+    """An entry ready to be sent. `fault`: it cannot be sent, and why (retention removed it, it cannot be read).
+
+    `until` is when its retention ends: after that it is not sent, though it may still be there.
+    """
 
     offset: Offset
     headers: dict[str, str]
@@ -37,6 +41,7 @@ class Parcel(msgspec.Struct, gc=False):
     fault: str = ""
     published: Instant = Instant(0)
     key: int = 0
+    until: Instant = NEVER
 
 
 EXPIRED = "expired"

@@ -7,36 +7,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
-from tidings.clock import Instant
 from tidings.delivery.push.lane import Item
+from tidings.delivery.push.layouts import Form, Laid, OwnForm, data_address, lay_out, with_address
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
 from tidings.delivery.push.stripped import LaneEntry, Stripped, entries_of, entries_with, references
-from tidings.errors import LogUnavailable, Malformed
-from tidings.events.http import encode_binary, encode_structured
-from tidings.events.stored import event_from
+from tidings.errors import LogUnavailable
 from tidings.ids import DeliveryIds
 from tidings.log.block import DIGEST, offsets_of
 from tidings.log.port import Block, LanesReader, LogReader
-from tidings.log.position import Offset, Partition
-from tidings.registry.model import ContentMode
+from tidings.log.position import Offset, Partition, Position
+from tidings.registry.rules.retentions import NEVER
 
 PAGE_ENTRIES = 200
 LAST_ENTRIES = 8
 AHEAD = 2048
 LAID_OUT_BYTES = 4 << 20
-
-
-class Laid(NamedTuple):
-    """An entry laid out, when it was published, and the hash of its partition key."""
-
-    headers: dict[str, str]
-    body: bytes
-    fault: str = ""
-    published: Instant = Instant(0)
-    key: int = 0
 
 
 Missed = Callable[[PushLane, int, Offset | None], None]
@@ -46,7 +33,10 @@ Missed = Callable[[PushLane, int, Offset | None], None]
 class Reading:
     """Fills lanes with parcels. What one subscription had laid out, the next one with the same mode need not."""
 
-    def __init__(self, lanes: LanesReader, log: LogReader, store: DeliveryStore, ids: DeliveryIds, missed: Missed) -> None:
+    def __init__(
+        self, lanes: LanesReader, log: LogReader, store: DeliveryStore, ids: DeliveryIds, missed: Missed, hub: str = ""
+    ) -> None:
+        self._hub = hub
         self._lanes = lanes
         self._log = log
         self._store = store
@@ -145,16 +135,23 @@ class Reading:
 
     def _parcels(self, lane: PushLane, wanted: Sequence[LaneEntry], *, kept: bool) -> list[Parcel]:
         """A parcel for every entry. `kept`: an entry that left the log may still have its copy as a dead letter."""
-        assert lane.policy is not None
-        own, (number, partition), id_text = lane.policy.headers, lane.key, self._id_text
+        policy = lane.policy
+        assert policy is not None
+        own, (number, partition), id_text = policy.headers, lane.key, self._id_text
+        until = policy.kept.until
         parcels = []
-        laid = self._lay_out(lane, lane.policy.mode, wanted, kept)
+        laid = self._lay_out(lane, policy.mode, wanted, kept)
         for (offset, _), (headers, body, fault, published, line) in zip(wanted, laid, strict=True):
-            all_headers = {**own, **headers, "tidings-delivery-id": id_text(number, partition, offset)}
-            parcels.append(Parcel(Offset(offset), all_headers, body, fault, published, line))
+            named = id_text(number, partition, offset)
+            if policy.mode is OwnForm.HORIZON_REFERENCE and policy.layout is not None:
+                body = with_address(body, data_address(self._hub, policy.layout) + named)
+            # What became a dead letter and left the log has its copy for as long as the copy lasts.
+            ends = until(Position(partition, offset), published) if published else NEVER
+            all_headers = {**own, **headers, "tidings-delivery-id": named}
+            parcels.append(Parcel(offset, all_headers, body, fault, published, line, ends))
         return parcels
 
-    def _lay_out(self, lane: PushLane, mode: ContentMode, wanted: Sequence[LaneEntry], kept: bool) -> Sequence[Laid]:
+    def _lay_out(self, lane: PushLane, mode: Form, wanted: Sequence[LaneEntry], kept: bool) -> Sequence[Laid]:
         laid = self._laid.of(mode, lane.key.partition)
         missing = [entry for entry in wanted if entry not in laid]
         if not missing:
@@ -171,22 +168,13 @@ class Reading:
             laid = {**laid, **self._gone(lane, mode, gone, kept)}
         return [laid[entry] for entry in wanted]
 
-    def _gone(self, lane: PushLane, mode: ContentMode, wanted: Sequence[LaneEntry], kept: bool) -> Mapping[LaneEntry, Laid]:
+    def _gone(self, lane: PushLane, mode: Form, wanted: Sequence[LaneEntry], kept: bool) -> Mapping[LaneEntry, Laid]:
         """What is left of entries that retention removed: the copy of a dead letter, or the fault."""
+        # With a retention of its own, what left the log counts no more, nor does its copy (HOR-159).
+        kept = kept and lane.policy is not None and not lane.policy.kept.own
         letters = self._store.buried(lane.key, [entry.offset for entry in wanted]) if kept else {}
         copies = [(entry, letters.get(entry.offset)) for entry in wanted]
         return {entry: Laid({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
-
-
-def lay_out(mode: ContentMode, head: bytes, data: bytes | None) -> Laid:
-    """The entry as a request. A binary request has to have a payload, so an event without one goes structured (WH-01)."""
-    try:
-        event = event_from(head, data)
-    except Malformed as error:
-        return Laid({}, b"", str(error))
-    encode = encode_binary if mode is ContentMode.BINARY and event.data is not None else encode_structured
-    headers, body = encode(event)
-    return Laid(dict(headers), body)
 
 
 class LaidOut:
@@ -194,10 +182,10 @@ class LaidOut:
 
     def __init__(self, limit: int = LAID_OUT_BYTES) -> None:
         self._limit = limit
-        self._kept: dict[tuple[ContentMode, Partition], dict[LaneEntry, Laid]] = {}
+        self._kept: dict[tuple[Form, Partition], dict[LaneEntry, Laid]] = {}
         self.bytes = 0
 
-    def of(self, mode: ContentMode, partition: Partition) -> dict[LaneEntry, Laid]:
+    def of(self, mode: Form, partition: Partition) -> dict[LaneEntry, Laid]:
         """What is remembered, by entry. The caller adds to it and to `bytes`."""
         if self.bytes > self._limit:
             self._kept, self.bytes = {}, 0

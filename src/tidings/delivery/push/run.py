@@ -80,7 +80,8 @@ class Worker:
         self._reach = Reach(push, settings.server, clock)
         logger.info(self._reach.sentence)
         self._sender = self._made_sender(self._reach.ways)
-        around = Around(clock, board, DeliveryIds(hub_key(settings.data).reveal()), retention=settings.topics.retention)
+        ids = DeliveryIds(hub_key(settings.data).reveal())
+        around = Around(clock, board, ids, retention=settings.topics.retention, hub=settings.hub_url)
         around.mine = lambda lane: owner_of(lane, workers) == number
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)

@@ -43,7 +43,9 @@ def _view(parts: Parts, subscription: Subscription) -> PolicyView:
 def _in_force(policy: Policy) -> dict[str, Any]:
     """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
-    return {name: value for name, value in plain.items() if name not in ("url", "headers", "kept") and value is not None}
+    return {
+        name: value for name, value in plain.items() if name not in ("url", "headers", "kept", "layout") and value is not None
+    }
 
 
 @router.get("/api/subscriptions/{name:path}/policy")

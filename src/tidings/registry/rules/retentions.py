@@ -21,10 +21,12 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
     """How long the events of one subscription count, in seconds from publishing on.
 
     `former`: what held for those at or below some marks, oldest first; it holds for them still.
+    `own`: the subscription says so itself, and then it holds for every copy, dead letters included.
     """
 
     seconds: float
     former: tuple[tuple[Marks, float], ...] = ()
+    own: bool = False
 
     @property
     def longest(self) -> float:
@@ -84,10 +86,12 @@ class Retentions:
         """How long each of the subscription's events counts."""
         otherwise = self._of_topics(subscription)
         now = otherwise if subscription.retention is None else subscription.retention
-        former = tuple(
-            (one.upto, otherwise if one.seconds is None else one.seconds) for one in self._former.get(subscription.lane, ())
+        earlier = self._former.get(subscription.lane, ())
+        return Kept(
+            now,
+            tuple((one.upto, otherwise if one.seconds is None else one.seconds) for one in earlier),
+            own=subscription.retention is not None or any(one.seconds is not None for one in earlier),
         )
-        return Kept(now, former)
 
     def _of_topics(self, subscription: Subscription) -> float:
         match subscription.source:

@@ -1,0 +1,77 @@
+"""Callbacks as Horizon makes them: body, headers, the hub's token, and references instead of payloads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jwt
+
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world, quick_settings
+from tests.receivers import Arrival
+from tidings.access.gateway import GatewayKey
+from tidings.access.sealing import sealing_key
+from tidings.access.secrets import hub_key
+from tidings.ids import DeliveryIds
+from tidings.registry.layouts import Horizon, Payload
+
+LAYOUT = Horizon(environment="default", subscription="e2004914", publisher="ec--shop", subscriber="ec--billing", zone="AWS")
+REFERRING = Horizon(
+    environment="default", subscription="s1", publisher="p", subscriber="c", zone="aws", payload=Payload.DATAREF
+)
+KEPT = {"x-foo": "1", "x-pubsub-subscriber-id": "somebody else", "content-type": "application/xml"}
+
+
+def delivered(folder: Path, layout: Horizon, **event: Any) -> tuple[Arrival, str]:
+    """What a callback gets of one event, and its message id."""
+    seen: list[tuple[Arrival, str]] = []
+
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, preset="horizon", layout=layout) as (lane, receiver):
+            (position,) = await world.publish(1, lane, transport=KEPT, **event)
+            await final(world, lane, position.offset)
+            ids = DeliveryIds(hub_key(world.settings.data).reveal())
+            seen.append((receiver.arrivals[0], ids.text_of(lane, *position)))
+
+    in_world(folder, scenario)
+    return seen[0]
+
+
+def test_a_callback_gets_horizons_body_and_headers(tmp_path: Path) -> None:
+    arrival, _ = delivered(tmp_path, LAYOUT, subject="left out")
+    assert json.loads(arrival.body) == {
+        "id": "1",
+        "type": "order.created",
+        "source": "/orders",
+        "specversion": "1.0",
+        "datacontenttype": "application/json",
+        "data": {"n": 1},
+    }
+    expected = {
+        "x-foo": "1",
+        "content-type": "application/json",
+        "accept": "application/json",
+        "accept-charset": "UTF-8",
+        "x-event-id": "1",
+        "x-event-type": "order.created",
+        "x-pubsub-publisher-id": "ec--shop",
+        "x-pubsub-subscriber-id": "ec--billing",
+        "x-subscription-id": "e2004914",
+    }
+    assert {name: arrival.headers.get(name) for name in expected} == expected
+
+
+def test_the_hubs_token_names_zone_publisher_and_subscriber(tmp_path: Path) -> None:
+    arrival, _ = delivered(tmp_path, LAYOUT)
+    settings = quick_settings(tmp_path)
+    keys = jwt.PyJWKSet.from_dict(GatewayKey(sealing_key(settings.access, tmp_path)).jwks)
+    claims = jwt.decode(arrival.headers["authorization"].removeprefix("Bearer "), keys.keys[0].key, ["ES256", "RS256"])
+    wanted = {"requestPath": "/horizon-aws/callback/v1", "publisherId": "ec--shop", "subscriberId": "ec--billing"}
+    assert claims.items() >= {**wanted, "clientId": "eventstore", "iss": "tidings"}.items()
+
+
+def test_a_reference_stands_for_the_payload(tmp_path: Path) -> None:
+    arrival, message = delivered(tmp_path, REFERRING, dataref="http://past.the.filter/")
+    body = json.loads(arrival.body)
+    assert (body["dataref"], "data" in body) == (f"http://127.0.0.1:8484/horizon/v1/default/data/s1/{message}", False)
