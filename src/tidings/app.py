@@ -37,6 +37,7 @@ from tidings.ingest.retention import RetentionSweep
 from tidings.ingest.tally import Tally
 from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.log.sqlite.slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
@@ -120,6 +121,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         gate=ingest.gate,
         log=files.log,
         reader=files.reader,
+        slices=files.slices,
         lanes=files.lanes,
         delivery=files.delivery,
         registry=files.registry,
@@ -172,6 +174,7 @@ class Files:
 
     log: SqliteLogWriter
     reader: SqliteLogReader
+    slices: SqliteSlices
     lanes: SqliteLanesReader
     delivery: SqliteDeliveryReader
     registry: SqlRegistryWriter
@@ -184,9 +187,10 @@ def _opened(folder: Path, settings: Settings, stack: AsyncExitStack) -> Files:
     registry = open_writer(folder)
     stack.callback(registry.close)
     reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
-    for closing in (reader.close, lanes.close, delivery.close):
+    slices = SqliteSlices(folder)
+    for closing in (reader.close, slices.close, lanes.close, delivery.close):
         stack.callback(closing)
-    return Files(log, reader, lanes, delivery, registry, ClaimsTable(folder / "duplicates.db"))
+    return Files(log, reader, slices, lanes, delivery, registry, ClaimsTable(folder / "duplicates.db"))
 
 
 class Tasks:

@@ -14,7 +14,7 @@ from tidings.config import Settings
 from tidings.delivery.push.port import DeliveryReader
 from tidings.facades.waiting import Waiting
 from tidings.ingest.asgi import Publishing
-from tidings.log.port import LanesReader, LogReader, LogWriter
+from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
@@ -38,6 +38,7 @@ class Parts:
     gate: Gate
     log: LogWriter
     reader: LogReader
+    slices: TopicSlices
     lanes: LanesReader
     delivery: DeliveryReader
     registry: RegistryWriter

@@ -289,3 +289,10 @@ def raw_answer(problem: Problem) -> bytes:
     lines = [b"HTTP/1.1 %d %s" % (problem.status, HTTPStatus(problem.status).phrase.encode())]
     lines += [name + b": " + value for name, value in headers]
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def cut(cycle: RequestResponseCycle | None) -> None:
+    """End the connection in the middle of an answer: what was sent arrives, and the missing end tells that there is more."""
+    if cycle is not None and not cycle.response_complete:
+        cycle.disconnected = True
+        cycle.transport.close()

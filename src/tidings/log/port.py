@@ -7,7 +7,7 @@ docs/decisions/002-log-port.md maps each method to Kafka.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -118,6 +118,51 @@ class LogReader(Protocol):
 
     def removed(self, topic: TopicNumber) -> Marks:
         """Entries of this topic at or below these marks may have been removed; a cursor below them has expired."""
+
+    def close(self) -> None:
+        """Release the files. Safe to call twice."""
+
+
+Row: TypeAlias = tuple[Offset, int, bytes, bytes | None, int]
+"""Offset, key hash, head, data and size of an entry: plain, because feeds read very many."""
+
+
+class Extent(NamedTuple):
+    """From where to where a topic's entries lie: those at or below `removed` may be gone, none is above `last`."""
+
+    removed: Offset
+    last: Offset
+
+
+class Share(NamedTuple):
+    """The entries whose key hash modulo `modulus` is one of `residues`; no residues: all entries."""
+
+    modulus: int = 1
+    residues: tuple[int, ...] = ()
+
+
+class Slice(NamedTuple):
+    """Some rows in order. Everything of the share up to `reached` is in it; `overtaken`: unless it was removed meanwhile."""
+
+    rows: Sequence[Row]
+    reached: Offset
+    overtaken: bool = False
+
+
+class TopicSlices(Protocol):
+    """Reading topics for feeds. Every call takes a millisecond or two at the most, so that it may run on the event loop."""
+
+    def extent(self, topic: TopicNumber) -> Extent:
+        """Where the topic begins and ends now."""
+
+    def slice(self, topic: TopicNumber, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """The next entries of the share after `after` and at or below `upto`. It may end early, even with no row at all."""
+
+    def count(self, topic: TopicNumber, after: Offset, share: Share, most: int) -> int:
+        """How many entries of the share (of one residue) are after `after`, counted up to `most`."""
+
+    def topics(self, after: Offset, upto: Offset) -> frozenset[TopicNumber]:
+        """Which topics have entries in between."""
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""

@@ -11,6 +11,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.credentials import Credential, SigningKey, Webhook
+from tidings.registry.feeds import Feed
 from tidings.registry.layouts import Horizon
 from tidings.registry.wishes import DeliveryWishes
 
@@ -39,6 +40,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     key_attribute: str = "subject"
     schema: Mapping[str, Any] | None = None
     labels: Mapping[str, str] = {}
+    feed: Feed = Feed()
 
 
 class ApprovalMode(StrEnum):

@@ -11,6 +11,7 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, sees_topic, topic_of
+from tidings.facades.native.feed_body import FeedBody, feed_from, feed_view
 from tidings.facades.native.wire import Duration, Labels, Size, Wire, name_in_path, same_name
 from tidings.registry.model import Name, Topic
 from tidings.registry.port import Ending
@@ -33,6 +34,7 @@ class TopicBody(Wire):
         None, alias="schema", description="A JSON Schema that the data of events must satisfy."
     )
     labels: Labels = Field(default_factory=dict)
+    feed: FeedBody = Field(default_factory=FeedBody, description="How the topic is read as a feed.")
 
 
 class TopicView(TopicBody):
@@ -58,6 +60,7 @@ def topic_from(name: Name, body: TopicBody) -> Topic:
         key_attribute=body.key_attribute,
         schema=body.json_schema,
         labels=body.labels,
+        feed=feed_from(body.feed),
     )
 
 
@@ -72,6 +75,7 @@ def view_of(topic: Topic) -> TopicView:
         key_attribute=topic.key_attribute,
         schema=None if topic.schema is None else dict(topic.schema),
         labels=dict(topic.labels),
+        feed=feed_view(topic.feed),
     )
 
 

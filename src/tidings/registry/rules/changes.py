@@ -17,6 +17,7 @@ from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules.approvals import approvals_after, sourced
+from tidings.registry.rules.feeds import settled_feed
 from tidings.registry.rules.keys import WORDS, Key, Place, canonical, key_of
 from tidings.registry.rules.references import check_references
 from tidings.registry.rules.values import Fault, refuse
@@ -127,7 +128,8 @@ def _numbered(world: World, documents: Iterable[Document], at: Instant) -> tuple
                 if topic is None:
                     numbers = msgspec.structs.replace(numbers, topic=numbers.topic + 1)
                 number = topic.number if topic else TopicNumber(numbers.topic)
-                numbered.append(msgspec.structs.replace(document, number=number))
+                feed = settled_feed(document, topic)
+                numbered.append(msgspec.structs.replace(document, number=number, feed=feed))
             case Subscription():
                 same = world.snapshot.subscriptions.get(document.name)
                 if same is None:

@@ -33,6 +33,7 @@ from tidings.registry.model import (
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import push_faults
 from tidings.registry.rules.credentials import credential_faults, provider_faults
+from tidings.registry.rules.feeds import feed_faults
 from tidings.registry.rules.names import name_fault, namespace_fault
 from tidings.registry.rules.scopes import scopes_faults, union, wanted_faults
 from tidings.registry.rules.values import Fault, between, refuse
@@ -102,6 +103,7 @@ def _topic(topic: Topic) -> Iterator[Fault]:
     if topic.schema is not None:
         yield from _json("schema", topic.schema, SCHEMA_BYTES)
     yield from _labels(topic.labels)
+    yield from feed_faults(topic.feed)
 
 
 def _duplicates(setting: str) -> Iterator[Fault]:

@@ -1,0 +1,141 @@
+"""One page of a feed: events after one cursor or several, in slices that take about a millisecond each.
+
+Cursors that stand at the same place share one scan. Each has its share of the page; what one leaves unused goes to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from tidings.delivery.feeds.lines import Types
+from tidings.log.port import Extent, Limit, Row, Share, Slice
+from tidings.log.position import Offset
+
+SLICE = Limit(entries=100, bytes=256 << 10)
+SCANNED = 10_000
+"""Hidden events that one page passes over at the most before it ends with a checkpoint."""
+
+
+class Source(Protocol):
+    """Where a feed's events are read: a topic, or a lane."""
+
+    def extent(self) -> Extent:
+        """Where the events begin and end now."""
+
+    def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """As `TopicSlices.slice`."""
+
+
+class Place:
+    """Where one cursor of a request stands. It reads events of residue `index`, not beyond `bound` where there is one."""
+
+    __slots__ = ("bound", "index", "left", "partition", "position", "start")
+
+    def __init__(self, partition: int, index: int, position: Offset, bound: Offset | None = None) -> None:
+        self.partition = partition
+        self.index = index
+        self.start = self.position = position
+        self.bound = bound
+        self.left = 0
+
+    def end(self, last: Offset) -> Offset:
+        return last if self.bound is None else min(last, self.bound)
+
+
+class Wish(NamedTuple):
+    """How much a page may hold, and which types it shows (None: all)."""
+
+    entries: int
+    types: Types | None = None
+
+
+Found: TypeAlias = list[tuple[Place, Row]]
+
+
+class Page:
+    """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on."""
+
+    def __init__(self, source: Source, count: int, places: Sequence[Place], wish: Wish) -> None:
+        self._source = source
+        self._count = count
+        self._types = wish.types
+        self._hidden = 0
+        self._budget = max(wish.entries, len(places))
+        self.places = places
+        self.served = 0
+        self.over = False
+        self.last = Offset(0)
+        for place in places:
+            place.left = -(-wish.entries // len(places))
+
+    def ended(self, found: Found, at: Offset) -> Found:
+        """What of these events is not after `at`, where the layout of the places has ended. The page is over."""
+        self.over = True
+        for place in self.places:
+            place.position = max(place.start, min(place.position, at))
+        return [(place, row) for place, row in found if row[0] <= at]
+
+    def next(self, last: Offset | None = None) -> Found:
+        """The next events, at most a slice of them, in their order. `last`: where the source ends, when that is known."""
+        self.last = self._source.extent().last if last is None else last
+        reading = self._reading()
+        if not reading:
+            self.over = True
+            return []
+        start = min(place.position for place in reading)
+        group = [place for place in reading if place.position == start]
+        upto = min(place.end(self.last) for place in group)
+        ahead = [place.position for place in reading if start < place.position < upto]
+        found = self._source.slice(start, min([upto, *ahead]), self._share(group), self._limit(group))
+        if found.overtaken:
+            # Something may be missing: the next request learns from its cursor that it has expired.
+            self.over = True
+            return []
+        served = self._deal(group, found)
+        self.over = self._hidden >= SCANNED or not self._reading()
+        return served
+
+    def _reading(self) -> list[Place]:
+        """The places that have both events ahead and a share left; unused shares are dealt out again."""
+        behind = [place for place in self.places if place.position < place.end(self.last)]
+        reading = [place for place in behind if place.left]
+        rest = self._budget - self.served
+        if behind and not reading and rest > 0:
+            for place in behind:
+                place.left = -(-rest // len(behind))
+            return behind
+        return reading
+
+    def _share(self, group: Sequence[Place]) -> Share:
+        residues = tuple(sorted(place.index for place in group))
+        return Share() if len(residues) == self._count else Share(self._count, residues)
+
+    def _limit(self, group: Sequence[Place]) -> Limit:
+        if self._types is not None:
+            return SLICE
+        return Limit(min(SLICE.entries, sum(place.left for place in group)), SLICE.bytes)
+
+    def _deal(self, group: Sequence[Place], found: Slice) -> Found:
+        served: Found = []
+        by_index = {place.index: place for place in group}
+        full: set[int] = set()
+        show = None if self._types is None else self._types.show
+        for row in found.rows:
+            index = row[1] % self._count
+            if index in full:
+                continue
+            place = by_index[index]
+            if show is not None and not show(row[2]):
+                self._hidden += 1
+                continue
+            served.append((place, row))
+            place.left -= 1
+            if not place.left:
+                place.position = row[0]
+                full.add(index)
+        for place in group:
+            if place.index not in full:
+                place.position = found.reached
+        self.served += len(served)
+        return served

@@ -1,0 +1,107 @@
+"""Reading one topic in small slices for feeds: only events of the wanted key hashes, and never far in one go."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from tidings.log.port import Extent, Limit, Row, Share, Slice
+from tidings.log.position import Offset, TopicNumber
+from tidings.log.sqlite.entries import LOG, log_file
+from tidings.log.sqlite.reading import Reading
+
+_WITHIN = 'topic = ? AND "offset" > ? AND "offset" <= ?'
+_COLUMNS = '"offset", key_hash, head, data, size'
+_ALL = f'SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} ORDER BY "offset" LIMIT ?'
+_ONE = f'SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} AND key_hash % ? = ? ORDER BY "offset" LIMIT ?'
+_SOME = f"""SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} AND key_hash % ? IN (SELECT value FROM json_each(?))
+            ORDER BY "offset" LIMIT ?"""
+# Answered from the index alone, which holds nothing but topics and offsets.
+_AHEAD = f'SELECT max("offset") FROM (SELECT "offset" FROM entries WHERE {_WITHIN} ORDER BY "offset" LIMIT ?)'
+_LAST = 'SELECT "offset" FROM entries WHERE topic = ? ORDER BY "offset" DESC LIMIT 1'
+_REMOVED = "SELECT upto FROM removals WHERE topic = ?"
+_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM entries WHERE {_WITHIN} AND key_hash % ? = ? LIMIT ?)"
+_TOPICS = 'SELECT DISTINCT topic FROM entries WHERE "offset" > ? AND "offset" <= ?'
+
+_LOOKED_AT = 2000
+"""Entries that one slice may look at: reading their key hashes takes about half a millisecond."""
+
+_CHUNK = 16
+
+
+class SqliteSlices:
+    """`TopicSlices` on log.db. Threads may share one, their calls then take turns."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = Reading(log_file(folder), LOG)
+
+    def extent(self, topic: TopicNumber) -> Extent:
+        """See `TopicSlices.extent`."""
+        with self._file.statements() as connection:
+            last = connection.execute(_LAST, (topic,)).fetchone()
+            removed = _removed(connection, topic)
+        return Extent(Offset(removed), Offset(max(removed, last[0] if last else 0)))
+
+    def slice(self, topic: TopicNumber, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """See `TopicSlices.slice`."""
+        with self._file.statements() as connection:
+            if share.residues:
+                (ahead,) = connection.execute(_AHEAD, (topic, after, upto, _LOOKED_AT)).fetchone()
+                # `upto` may lie between two entries; it is reached when there are no more before it.
+                upto = min(upto, ahead) if ahead is not None and _more(connection, topic, ahead, upto) else upto
+            rows, cut = _within(_selected(connection, (topic, after, upto), share, limit.entries), limit.bytes)
+            removed = _removed(connection, topic)
+        full = cut or len(rows) == limit.entries
+        return Slice(rows, Offset(rows[-1][0] if full else upto), overtaken=removed > after)
+
+    def count(self, topic: TopicNumber, after: Offset, share: Share, most: int) -> int:
+        """See `TopicSlices.count`."""
+        residue = share.residues[0] if share.residues else 0
+        with self._file.statements() as connection:
+            bounds = (topic, after, (1 << 63) - 1, share.modulus, residue, most)
+            return int(connection.execute(_COUNT, bounds).fetchone()[0])
+
+    def topics(self, after: Offset, upto: Offset) -> frozenset[TopicNumber]:
+        """See `TopicSlices.topics`."""
+        with self._file.statements() as connection:
+            return frozenset(TopicNumber(row[0]) for row in connection.execute(_TOPICS, (after, upto)).fetchall())
+
+    def close(self) -> None:
+        """Release the file. Safe to call twice."""
+        self._file.close()
+
+
+def _selected(connection: sqlite3.Connection, bounds: tuple[int, ...], share: Share, limit: int) -> sqlite3.Cursor:
+    match share.residues:
+        case ():
+            return connection.execute(_ALL, (*bounds, limit))
+        case (residue,):
+            return connection.execute(_ONE, (*bounds, share.modulus, residue, limit))
+        case several:
+            return connection.execute(_SOME, (*bounds, share.modulus, msgspec.json.encode(several).decode(), limit))
+
+
+def _more(connection: sqlite3.Connection, topic: TopicNumber, after: int, upto: int) -> bool:
+    return connection.execute(_AHEAD, (topic, after, upto, 1)).fetchone()[0] is not None
+
+
+def _removed(connection: sqlite3.Connection, topic: TopicNumber) -> int:
+    row = connection.execute(_REMOVED, (topic,)).fetchone()
+    return row[0] if row else 0
+
+
+def _within(found: sqlite3.Cursor, room: int) -> tuple[Sequence[Row], bool]:
+    """The rows that fit, at least one, and whether some were left out."""
+    rows: list[Row] = []
+    with closing(found):
+        while chunk := found.fetchmany(_CHUNK):
+            for row in chunk:
+                room -= row[4]
+                if room < 0 and rows:
+                    return rows, True
+                rows.append(row)
+    return rows, False

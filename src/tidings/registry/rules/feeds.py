@@ -1,0 +1,67 @@
+"""What a topic may say about its feed, and what the hub keeps of it when the topic is described again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from tidings.registry.feeds import Feed
+from tidings.registry.model import Topic
+from tidings.registry.rules.values import Fault, between, refuse
+
+PARTITIONS = (1, 1024)
+FIRST_IDS = (0, 32767 - 1023)
+ALIASES = 10
+
+_ALIAS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
+_TAKEN = ("/api", "/feeds", "/health", "/metrics", "/horizon", "/hermes", "/vng", "/cloudevents", "/console")
+"""What stands at these addresses is the hub's own."""
+
+
+def feed_faults(feed: Feed) -> Iterator[Fault]:
+    """Everything wrong with a feed in itself."""
+    yield from between("feed.partitions", feed.partitions, PARTITIONS, "partitions")
+    yield from between("feed.first_partition_id", feed.first_partition_id, FIRST_IDS, "as an id")
+    if len(feed.aliases) > ALIASES:
+        yield "feed.aliases", f"at most {ALIASES} aliases"
+    for n, alias in enumerate(feed.aliases):
+        if len(alias) > 200 or not _ALIAS.fullmatch(alias):
+            yield f"feed.aliases[{n}]", "an alias is a path such as /orders/feed/v1, of letters, digits, '.', '_', '~' and '-'"
+        elif f"{alias}/".startswith(tuple(f"{taken}/" for taken in _TAKEN)):
+            yield f"feed.aliases[{n}]", "addresses below this one are the hub's own"
+
+
+def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:
+    """The feed as it will be. What readers rely on stays: partitions change by their own request only. Raises InvalidDocument."""
+    before, after = standing.feed if standing is not None else Feed(), wanted.feed
+    if standing is not None:
+        refuse([wanted], lambda _: _changed_faults(before, after))
+    # A check for duplicates that comes later does not look at what is there already.
+    late = standing is not None and wanted.duplicates != standing.duplicates and wanted.duplicates == "forever"
+    settled = msgspec.structs.replace(
+        after,
+        partitions=_first_given(after.partitions, before.partitions, 1),
+        first_partition_id=_first_given(after.first_partition_id, before.first_partition_id, 0),
+        layout=after.layout or before.layout,
+        may_repeat=after.may_repeat or before.may_repeat or late,
+    )
+    refuse([wanted], lambda _: _relation_faults(settled))
+    return settled
+
+
+def _relation_faults(feed: Feed) -> Iterator[Fault]:
+    if feed.relations_as_int and feed.first_partition_id == 0:
+        yield "feed.first_partition_id", "with relations_as_int it must be 1 or more: 0 would read as 'no parent'"
+
+
+def _first_given(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _changed_faults(before: Feed, after: Feed) -> Iterator[Fault]:
+    if after.partitions not in (None, before.partitions or 1):
+        yield "feed.partitions", "it counts when the topic is made; POST /api/feeds/{topic}/partitions changes the number"
+    if after.first_partition_id not in (None, before.first_partition_id or 0):
+        yield "feed.first_partition_id", "it counts when the topic is made"
