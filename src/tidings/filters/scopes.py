@@ -62,13 +62,13 @@ def merged(scopes: Sequence[Scope], named: Iterable[str]) -> Merged:
     """What these scopes come to for a subscription that named some."""
     wanted = set(named) or {DEFAULT}
     applied = [scope for scope in scopes if scope.name in wanted]
-    selections = tuple(selection for scope in applied if (selection := _selection(scope)) is not None)
+    selections = tuple(selection for scope in applied if (selection := selection_of(scope)) is not None)
     paths = tuple(dict.fromkeys(path for scope in applied for path in scope.paths))
     modes = [scope.mode.upper() for scope in applied if scope.mode]
     return Merged(selections, paths, modes[-1] if modes else None)
 
 
-def _selection(scope: Scope) -> Mapping[str, Any] | None:
+def selection_of(scope: Scope) -> Mapping[str, Any] | None:
     """The scope's selection in the advanced form. Values of a simple filter stay texts, so they match no numbers."""
     if scope.expression:
         return scope.expression

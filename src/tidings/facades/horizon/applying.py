@@ -1,0 +1,163 @@
+"""What documents come to: read all of them, judge where they lead together, tell everything that is wrong (HOR-13, HOR-163).
+
+Pure: the outcome is a `Plan`. The order of documents does not matter, since only their sum is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidings.errors import Conflict, EventFault, InvalidDocument
+from tidings.facades.horizon.deriving import derived
+from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name, subscription_id, subscription_name, topic_name
+from tidings.facades.horizon.places import Findings, Place
+from tidings.facades.horizon.rovers import ExposureWish, Rover
+from tidings.facades.horizon.standing import Ground, Standing, Wish, read
+from tidings.facades.horizon.subscribing import SubscriptionWish
+from tidings.registry.model import Paper, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.port import Document, Ending
+
+API_VERSION = "tcp.ei.telekom.de/v1"
+MEMBERS = ("apiVersion", "kind", "metadata", "spec")
+_INCOMPLETE = "there is no EventSpecification of this type: its events cannot be published yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One document as it came, and what it says. `key` is a Rover's client id, a specification's name."""
+
+    raw: dict[str, Any]
+    kind: str
+    name: str
+    key: str
+    wish: Wish | None
+    findings: Findings
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    def at(self, path: str) -> Place:
+        return Place(None, path, self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a change of documents comes to, in the documents and in the core."""
+
+    before: Standing
+    after: Standing
+    puts: Sequence[Document]
+    endings: Sequence[Ending]
+
+
+def given(raw: Any, team: Team, ground: Ground) -> Given:
+    """A document, read. What is wrong with it is in its findings."""
+    place = Place(raw, "", Findings())
+    if not place.is_object():
+        return Given({}, "", "", "", None, place.findings)
+    kind = place.member("kind").raw
+    if kind not in KINDS:
+        place.member("kind").fault(f"must be {' or '.join(KINDS)}, found {kind!r}"[:200])
+        return Given(raw, "", "", "", None, place.findings)
+    place.only(MEMBERS)
+    if place.member("apiVersion").raw != API_VERSION:
+        place.member("apiVersion").fault(f"must be {API_VERSION}")
+    wish = read(place, ground)
+    written = place.member("metadata").member("name").raw
+    name = written if isinstance(written, str) else ""
+    key = team.client(name) if kind == ROVER else name
+    return Given(raw, kind, name, key, None if place.findings.faults else wish, place.findings)
+
+
+def planned(snapshot: Snapshot, before: Standing, documents: Sequence[Given], ground: Ground) -> Plan:
+    """What these documents come to. Raises InvalidDocument or Conflict with everything that is wrong."""
+    after, seen = before, set[tuple[str, str]]()
+    for one in documents:
+        if (one.kind, one.key) in seen:
+            one.at("metadata.name").fault("this document is given twice")
+        seen.add((one.kind, one.key))
+        after = after.over(one.kind, one.key, one.wish) if one.wish is not None else after
+    for one in documents:
+        if isinstance(one.wish, Rover):
+            _judge(one, one.wish, before, after)
+    refuse(documents)
+    types = {event_type for key in seen for world in (before, after) for event_type in world.types_of(*key)}
+    papers = [Paper(name=paper_name(before.environment, one.kind, one.key), text=one.raw) for one in documents]
+    puts = [*papers, *derived(after, types, ground)]
+    return Plan(before, after, puts, list(_endings(snapshot, before, after, types)))
+
+
+def removed(snapshot: Snapshot, before: Standing, kind: str, key: str, ground: Ground) -> Plan:
+    """What it comes to when one document ends."""
+    after = before.over(kind, key, None)
+    types = before.types_of(kind, key) | after.types_of(kind, key)
+    paper = Ending(Paper, paper_name(before.environment, kind, key))
+    return Plan(before, after, derived(after, types, ground), [paper, *_endings(snapshot, before, after, types)])
+
+
+def refuse(documents: Sequence[Given]) -> None:
+    """Raise what is wrong with any of them: InvalidDocument for faults, else Conflict."""
+    faults = [
+        EventFault(n, place.path, "invalid", place.reason) for n, one in enumerate(documents) for place in one.findings.faults
+    ]
+    if faults:
+        raise InvalidDocument(faults)
+    conflicts = [
+        EventFault(n, place.path, "conflict", place.reason)
+        for n, one in enumerate(documents)
+        for place in one.findings.conflicts
+    ]
+    if conflicts:
+        error = Conflict(conflicts[0].detail, at=conflicts[0].attribute)
+        error.faults = tuple(conflicts)
+        raise error
+
+
+def _judge(one: Given, wish: Rover, before: Standing, after: Standing) -> None:
+    for exposure in wish.exposures:
+        _judge_exposure(one, exposure, after)
+    for subscription in wish.subscriptions:
+        _judge_scopes(one, subscription, before, after)
+
+
+def _judge_exposure(one: Given, wish: ExposureWish, after: Standing) -> None:
+    other = after.also_exposing(one.key, wish.event_type)
+    if other is not None:
+        place = one.at(f"{wish.path}.eventType")
+        place.conflict(f"{wish.event_type} is exposed by {other}; only one application exposes a type")
+    if after.specifying(wish.event_type) is None:
+        one.at(wish.path).warn(_INCOMPLETE)
+
+
+def _judge_scopes(one: Given, wish: SubscriptionWish, before: Standing, after: Standing) -> None:
+    """Scopes may only be removed (HOR-41), and those named anew must be there (HOR-106)."""
+    standing = before.subscription(one.key, wish.event_type)
+    if standing is not None and standing.scopes == wish.scopes:
+        return
+    exposing = after.exposing(wish.event_type)
+    for number, scope in enumerate(wish.scopes):
+        place = one.at(f"{wish.path}.scopes[{number}]")
+        if exposing is not None and scope not in exposing[2].scopes:
+            known = ", ".join(exposing[2].scopes) or "none"
+            place.fault(f"{wish.event_type} has no scope {scope!r}; it has {known}")
+        elif standing is not None and scope not in standing.scopes:
+            place.conflict("a scope cannot be added to a subscription: delete it and make a new one, which is approved anew")
+
+
+def _endings(snapshot: Snapshot, before: Standing, after: Standing, types: set[str]) -> Iterator[Ending]:
+    """The subscriptions that nobody wants any more, and the topics that nobody speaks of any more."""
+    gone = {
+        subscription_name(before.environment, subscription_id(before.environment, event_type, client))
+        for event_type in types
+        for client, _, _ in before.subscribing(event_type)
+        if after.subscription(client, event_type) is None
+    }
+    yield from (Ending(Subscription, name) for name in sorted(gone) if name in snapshot.subscriptions)
+    topics = {topic_name(before.environment, event_type) for event_type in types if not after.names(event_type)}
+    if topics:
+        rest = (one.source for name, one in snapshot.subscriptions.items() if name not in gone)
+        asked = {topic for source in rest if isinstance(source, TopicsSource) for topic in source.topics}
+        yield from (Ending(Topic, name) for name in sorted(topics) if name in snapshot.topics and name not in asked)

@@ -1,0 +1,135 @@
+"""A part of a document with its path: reading it tells everything that is wrong or odd at once, never only the first thing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tidings.errors import FilterSyntaxError, shortened
+
+
+class Finding(NamedTuple):
+    """Something about one place of one document."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found in one document: faults refuse it, conflicts contradict what stands, warnings are only told."""
+
+    faults: list[Finding] = field(default_factory=list)
+    conflicts: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a document holds at a path. Reading what cannot be read gives None and leaves a fault."""
+
+    raw: Any
+    path: str
+    findings: Findings
+
+    def fault(self, reason: str) -> None:
+        self.findings.faults.append(Finding(self.path, reason))
+
+    def conflict(self, reason: str) -> None:
+        self.findings.conflicts.append(Finding(self.path, reason))
+
+    def warn(self, reason: str) -> None:
+        self.findings.warnings.append(Finding(self.path, reason))
+
+    @property
+    def given(self) -> bool:
+        return self.raw is not None
+
+    def member(self, name: str) -> Place:
+        """The member of that name; one that is left out has no value."""
+        value = self.raw.get(name) if isinstance(self.raw, Mapping) else None
+        return Place(value, f"{self.path}.{name}" if self.path else name, self.findings)
+
+    def is_object(self) -> bool:
+        """Whether it is an object; a fault if not."""
+        if isinstance(self.raw, Mapping):
+            return True
+        self.fault("is missing" if self.raw is None else "must be an object")
+        return False
+
+    def items(self) -> Iterator[Place]:
+        """The elements of a list; nothing when it is left out."""
+        if self.raw is None:
+            return
+        if not isinstance(self.raw, list):
+            self.fault("must be a list")
+            return
+        for number, one in enumerate(self.raw):
+            yield Place(one, f"{self.path}[{number}]", self.findings)
+
+    def text(self, *, needed: bool = True) -> str | None:
+        """A text that is not blank."""
+        if self.raw is None:
+            if needed:
+                self.fault("is missing")
+            return None
+        if not isinstance(self.raw, str) or not self.raw.strip():
+            self.fault(f"must be a text, found {shortened(self.raw)}")
+            return None
+        return self.raw
+
+    def texts(self) -> tuple[str, ...]:
+        """A list of different texts."""
+        found = [text for item in self.items() if (text := item.text()) is not None]
+        if len(set(found)) < len(found):
+            self.fault("names something twice")
+        return tuple(dict.fromkeys(found))
+
+    def word(self, words: Mapping[str, Any], default: Any = None) -> Any:
+        """One of these words, in any letter case, as what it stands for."""
+        if self.raw is None:
+            return default
+        found = words.get(self.raw.lower()) if isinstance(self.raw, str) else None
+        if found is None:
+            self.fault(f"must be one of {', '.join(words)}, found {shortened(self.raw)}")
+            return default
+        return found
+
+    def flag(self) -> bool:
+        if self.raw is None or isinstance(self.raw, bool):
+            return bool(self.raw)
+        self.fault(f"must be true or false, found {shortened(self.raw)}")
+        return False
+
+    def number(self, low: float, high: float, *, whole: bool = True) -> float | None:
+        """A number within these bounds, both included."""
+        if self.raw is None:
+            return None
+        fits = isinstance(self.raw, int) or (isinstance(self.raw, float) and not whole)
+        if isinstance(self.raw, bool) or not fits or not low <= self.raw <= high:
+            self.fault(f"must be a {'whole ' if whole else ''}number from {low:g} to {high:g}, found {shortened(self.raw)}")
+            return None
+        found: float = self.raw
+        return found
+
+    def only(self, known: Collection[str]) -> None:
+        """Warn about members that nobody reads (HOR-12)."""
+        for name in self.raw if isinstance(self.raw, Mapping) else ():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                self.member(name).warn(f"is not known and has no effect{hint}")
+
+    def filtering(self, make: Callable[[], object]) -> bool:
+        """Whether a filter can be made; if not, the fault says where in it."""
+        try:
+            make()
+        except FilterSyntaxError as error:
+            inside, _, rest = error.at.partition(", ")
+            path = ".".join(filter(None, (self.path, inside)))
+            reason = FilterSyntaxError(error.what, at=rest, found=error.found, expected=error.expected)
+            self.findings.faults.append(Finding(path, str(reason)))
+            return False
+        return True

@@ -1,0 +1,150 @@
+"""All documents of one environment, read: what stands now, and what would stand with others put over it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from tidings.facades.horizon.names import PREFIX, ROVER, SPECIFICATION, paper_name
+from tidings.facades.horizon.places import Findings, Place
+from tidings.facades.horizon.rovers import ExposureWish, Rover, rover
+from tidings.facades.horizon.specifications import Specification, specification
+from tidings.facades.horizon.subscribing import SubscriptionWish
+from tidings.filters import RE2_ONLY, RegexRules
+from tidings.registry.model import Name, Paper, Snapshot
+
+Wish: TypeAlias = Rover | Specification
+
+
+Exposing: TypeAlias = tuple[str, Rover, ExposureWish]
+Subscribing: TypeAlias = tuple[str, Rover, SubscriptionWish]
+"""An application by its client id, its whole wish, and the part that is meant."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The documents of one environment: Rovers by client id, specifications by name."""
+
+    environment: str
+    rovers: Mapping[str, Rover] = field(default_factory=dict)
+    specifications: Mapping[str, Specification] = field(default_factory=dict)
+
+    @cached_property
+    def _exposing(self) -> Mapping[str, list[Exposing]]:
+        found: dict[str, list[Exposing]] = defaultdict(list)
+        for client, one in self.rovers.items():
+            for wish in one.exposures:
+                found[wish.event_type].append((client, one, wish))
+        return found
+
+    @cached_property
+    def _subscribing(self) -> Mapping[str, list[Subscribing]]:
+        found: dict[str, list[Subscribing]] = defaultdict(list)
+        for client, one in self.rovers.items():
+            for wish in one.subscriptions:
+                found[wish.event_type].append((client, one, wish))
+        return found
+
+    @cached_property
+    def _specifying(self) -> Mapping[str, Specification]:
+        return {one.type: one for one in self.specifications.values()}
+
+    def exposing(self, event_type: str) -> Exposing | None:
+        """The application that exposes the type."""
+        return next(iter(self._exposing.get(event_type, ())), None)
+
+    def also_exposing(self, client: str, event_type: str) -> str | None:
+        """Another application that exposes the type."""
+        return next((other for other, _, _ in self._exposing.get(event_type, ()) if other != client), None)
+
+    def subscribing(self, event_type: str) -> list[Subscribing]:
+        """The applications that subscribe to the type."""
+        return self._subscribing.get(event_type, [])
+
+    def specifying(self, event_type: str) -> Specification | None:
+        """The specification of the type."""
+        return self._specifying.get(event_type)
+
+    def names(self, event_type: str) -> bool:
+        """Whether any document speaks of the type."""
+        return any(event_type in index for index in (self._specifying, self._exposing, self._subscribing))
+
+    def subscription(self, client: str, event_type: str) -> SubscriptionWish | None:
+        """What this application wants of the type."""
+        one = self.rovers.get(client)
+        return next((wish for wish in one.subscriptions if wish.event_type == event_type), None) if one else None
+
+    def exposure(self, client: str, event_type: str) -> ExposureWish | None:
+        """What this application offers of the type."""
+        one = self.rovers.get(client)
+        return next((wish for wish in one.exposures if wish.event_type == event_type), None) if one else None
+
+    def over(self, kind: str, key: str, wish: Wish | None) -> Standing:
+        """With this document instead of its former self; None: without it."""
+        rovers, specifications = dict(self.rovers), dict(self.specifications)
+        table: dict[str, Any] = rovers if kind == ROVER else specifications
+        table.pop(key, None)
+        if wish is not None:
+            table[key] = wish
+        return Standing(self.environment, rovers, specifications)
+
+    def types_of(self, kind: str, key: str) -> set[str]:
+        """The types that a document has to do with; an application's also where it is an additional publisher."""
+        if kind != ROVER:
+            found = self.specifications.get(key)
+            return {found.type} if found else set()
+        one = self.rovers.get(key)
+        own = {wish.event_type for wish in one.exposures} | {wish.event_type for wish in one.subscriptions} if one else set()
+        offers = (wish for listed in self._exposing.values() for _, _, wish in listed)
+        return own | {wish.event_type for wish in offers if key in wish.additional}
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What of the hub's settings documents rest on. `own_urls`: host and port where the hub itself answers."""
+
+    regex: RegexRules = RE2_ONLY
+    own_urls: tuple[str, ...] = ()
+    internet_zones: tuple[str, ...] = ()
+    data_bytes: int = 1 << 20
+
+
+class Shelf:
+    """Reads papers, each only once: a paper that stands stays the same value."""
+
+    def __init__(self, ground: Ground) -> None:
+        # Addresses of the hub may change; what was taken stays.
+        self._ground = replace(ground, own_urls=())
+        self._read: dict[Name, tuple[Paper, Wish | None]] = {}
+
+    def standing(self, snapshot: Snapshot, environment: str) -> Standing:
+        """What stands in this environment."""
+        rovers = self._of(snapshot, paper_name(environment, ROVER, "").namespace)
+        specifications = self._of(snapshot, paper_name(environment, SPECIFICATION, "").namespace)
+        return Standing(
+            environment,
+            {name: wish for name, wish in rovers.items() if isinstance(wish, Rover)},
+            {name: wish for name, wish in specifications.items() if isinstance(wish, Specification)},
+        )
+
+    def _of(self, snapshot: Snapshot, namespace: str) -> dict[str, Wish | None]:
+        return {name.name: self._wish(paper) for name, paper in snapshot.papers.items() if name.namespace == namespace}
+
+    def _wish(self, paper: Paper) -> Wish | None:
+        known = self._read.get(paper.name)
+        if known is None or known[0] is not paper:
+            known = self._read[paper.name] = (paper, read(Place(paper.text, "", Findings()), self._ground))
+        return known[1]
+
+
+def read(place: Place, ground: Ground) -> Wish | None:
+    """The wish of a document of either kind; None when it has faults, which `place` then holds."""
+    return rover(place, ground.regex, ground.own_urls) if place.raw.get("kind") == ROVER else specification(place)
+
+
+def is_ours(namespace: str) -> bool:
+    """Whether a namespace of topics and subscriptions is this door's."""
+    return namespace.startswith(PREFIX)

@@ -1,0 +1,173 @@
+"""One entry of a Rover's `subscriptions` (HOR-24 to HOR-38, HOR-171), read into what is to be delivered, and how."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tidings.facades.horizon.places import Place
+from tidings.facades.horizon.specifications import type_text, version_in
+from tidings.facades.horizon.triggers import consumer_trigger
+from tidings.filters import RegexRules
+from tidings.registry.layouts import Payload
+from tidings.registry.model import Scope
+from tidings.registry.rules.sinks import HORIZON, sink_fault
+from tidings.registry.wishes import DeliveryWishes, ProbeMethod
+
+MEMBERS = (
+    "eventType",
+    "deliveryType",
+    "payloadType",
+    "payload",
+    "callback",
+    "trigger",
+    "scopes",
+    "eventRetentionTime",
+    "circuitBreakerOptOut",
+    "retryableStatusCodes",
+    "redeliveriesPerSecond",
+    "enforceGetHttpRequestMethodForHealthCheck",
+    "deliveryPolicy",
+)
+POLICY = (
+    "maxRetries",
+    "backoffMs",
+    "backoffMultiplier",
+    "backoffMaxMs",
+    "connectTimeoutMs",
+    "readTimeoutMs",
+    "successStatusCodes",
+    "healthCheckSuccessStatusCodes",
+    "probeIntervalSeconds",
+)
+RETENTIONS = {"1h": 3600.0, "1d": 86400.0, "3d": 3 * 86400.0, "5d": 5 * 86400.0, "7d": 7 * 86400.0}
+RETRYABLE = ("401", "429", "502", "503", "504")
+
+_WAYS = {"callback": "callback", "server_sent_event": "sse", "sse": "sse"}
+_PAYLOADS = {"data": Payload.DATA, "dataref": Payload.DATAREF, "data_ref": Payload.DATAREF}
+_UNVERSIONED = "names a type without a version such as v1"
+
+
+class SubscriptionWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What an application subscribes to, and how it wants it. `callback` None: streamed."""
+
+    path: str
+    event_type: str
+    callback: str | None
+    payload: Payload
+    trigger: Scope
+    scopes: tuple[str, ...]
+    retention: float
+    wishes: DeliveryWishes
+
+
+def subscription_wish(place: Place, regex: RegexRules, own_urls: tuple[str, ...]) -> SubscriptionWish | None:
+    """What one entry asks for."""
+    place.only(MEMBERS)
+    event_type = type_text(place.member("eventType"))
+    if event_type is not None and version_in(event_type) is None:
+        place.member("eventType").warn(_UNVERSIONED)
+    if not place.member("deliveryType").given:
+        place.member("deliveryType").fault("is missing; it is callback or server_sent_event")
+    way = place.member("deliveryType").word(_WAYS)
+    callback = _callback(place.member("callback"), way, own_urls)
+    payload = _payload(place)
+    trigger = consumer_trigger(place.member("trigger"), regex)
+    scopes = place.member("scopes").texts()
+    retention: float = place.member("eventRetentionTime").word(RETENTIONS, RETENTIONS["7d"])
+    wishes = _wishes(place)
+    if event_type is None or way is None:
+        return None
+    return SubscriptionWish(
+        path=place.path,
+        event_type=event_type,
+        callback=callback if way == "callback" else None,
+        payload=payload,
+        trigger=trigger,
+        scopes=scopes,
+        retention=retention,
+        wishes=wishes,
+    )
+
+
+def _callback(place: Place, way: str | None, own_urls: tuple[str, ...]) -> str | None:
+    if way == "sse" and place.given:
+        place.fault("is only for deliveryType callback")
+    if way != "callback":
+        return None
+    url = place.text()
+    if url is None:
+        return None
+    fault = sink_fault(url, HORIZON, lambda host: True)
+    if fault:
+        place.fault(fault)
+    elif urlsplit(url).netloc.lower() in own_urls:
+        place.fault("is an address of the hub itself")
+    return url
+
+
+def _payload(place: Place) -> Payload:
+    """`payloadType`, which the handbook's table calls `payload` (HOR-26, HOR-171)."""
+    named, other = place.member("payloadType"), place.member("payload")
+    if not named.given and not other.given:
+        named.warn("is missing: data is taken")
+    first: Payload | None = named.word(_PAYLOADS)
+    second: Payload | None = other.word(_PAYLOADS)
+    if first is not None and second is not None and first is not second:
+        other.fault("says something else than payloadType")
+    return first or second or Payload.DATA
+
+
+def _wishes(place: Place) -> DeliveryWishes:
+    """The delivery policy: the preset of the documents, with what this subscription wants otherwise."""
+    policy = place.member("deliveryPolicy")
+    if policy.given and policy.is_object():
+        policy.only(POLICY)
+    retries = policy.member("maxRetries").number(0, 1000)
+    rate = place.member("redeliveriesPerSecond").number(1, 100_000)
+    first, longest = _seconds(policy.member("backoffMs"), 1), _seconds(policy.member("backoffMaxMs"), 1)
+    if first is not None and longest is not None and first > longest:
+        policy.member("backoffMs").fault("is longer than backoffMaxMs")
+    get = place.member("enforceGetHttpRequestMethodForHealthCheck").flag()
+    for name, why in (
+        ("connectTimeoutMs", "the hub's setting push.connect_timeout holds for all"),
+        ("healthCheckSuccessStatusCodes", "200, 201, 202 and 204 count"),
+    ):
+        if policy.member(name).given:
+            policy.member(name).warn(f"has no effect here: {why}")
+    return DeliveryWishes(
+        preset="horizon",
+        answers=_answers(place, policy),
+        tries=None if retries is None else int(retries) + 1,
+        retry_first=first,
+        retry_max=longest,
+        retry_factor=policy.member("backoffMultiplier").number(1, 10, whole=False),
+        attempt_timeout=_seconds(policy.member("readTimeoutMs"), 100, 600_000),
+        breaker=False if place.member("circuitBreakerOptOut").flag() else None,
+        probe_method=ProbeMethod.GET if get else None,
+        probe_interval=policy.member("probeIntervalSeconds").number(0.1, 86400, whole=False),
+        republish_rate=rate,
+    )
+
+
+def _seconds(place: Place, low: float, high: float = 7 * 86400_000) -> float | None:
+    found = place.number(low, high)
+    return None if found is None else found / 1000
+
+
+def _answers(place: Place, policy: Place) -> dict[str, str]:
+    """What answers mean where it differs from the preset: lists replace the whole list (HOR-35)."""
+    answers: dict[str, str] = {}
+    retryable, success = place.member("retryableStatusCodes"), policy.member("successStatusCodes")
+    if retryable.given:
+        answers |= dict.fromkeys(RETRYABLE, "give-up")
+        answers |= dict.fromkeys(_codes(retryable), "wait")
+    if success.given:
+        answers |= dict.fromkeys(("200", "201", "202", "204"), "give-up")
+        answers |= dict.fromkeys(_codes(success), "delivered")
+    return answers
+
+
+def _codes(place: Place) -> list[str]:
+    return [str(int(code)) for item in place.items() if (code := item.number(100, 599)) is not None]

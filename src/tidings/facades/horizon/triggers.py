@@ -1,0 +1,121 @@
+"""Triggers: which events pass and what is left of them, as filters and projections of the core (HOR-28 to HOR-31, HOR-D18).
+
+The core's dialects read filters. This only decides which of them is meant, and what is stripped or warned of before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tidings import filters
+from tidings.errors import FilterSyntaxError
+from tidings.facades.horizon.places import Place
+from tidings.filters import RegexRules
+from tidings.filters.dialects import horizon as advanced_dialect
+from tidings.filters.project import Mode, Syntax, projection
+from tidings.filters.scopes import Scope as Selection
+from tidings.filters.scopes import selection_of
+from tidings.filters.spelling import scalar_text
+from tidings.registry.model import FilterText, ProjectionText, Scope
+
+TRIGGER = ("advancedSelectionFilter", "selectionFilter", "responseFilter", "responseFilterMode", "responseFilterSyntax")
+_MODES = {"include": Mode.INCLUDE, "exclude": Mode.EXCLUDE}
+_SYNTAXES = {"dotted": Syntax.DOTTED, "jsonpath": Syntax.JSONPATH}
+_PLAIN = re.compile(r"\$\.([^.\[\]*?()@$]+(?:\.[^.\[\]*?()@$]+)*)")
+_OLD = "works; advancedSelectionFilter can say more and is the form to use"
+_PASSED_OVER = "is ignored beside advancedSelectionFilter"
+_RICHER = 'begins with $ and is no plain path: write it dotted, or set responseFilterSyntax: "jsonpath"'
+
+
+def consumer_trigger(place: Place, regex: RegexRules) -> Scope:
+    """What a subscriber wants: filter and projection."""
+    return _trigger(place, regex, simple="horizon-simple")
+
+
+def scope_trigger(place: Place, regex: RegexRules) -> Scope:
+    """What a publisher offers. A simple filter is read as the advanced one that it stands for in a merge (HOR-69, HOR-103)."""
+    return _trigger(place, regex, simple="horizon")
+
+
+def _trigger(place: Place, regex: RegexRules, simple: str) -> Scope:
+    if not place.given or not place.is_object():
+        return Scope()
+    place.only(TRIGGER)
+    return Scope(filter=_filter(place, regex, simple), projection=_projection(place))
+
+
+def _filter(place: Place, regex: RegexRules, simple: str) -> FilterText | None:
+    advanced, plain = place.member("advancedSelectionFilter"), place.member("selectionFilter")
+    entries = _entries(plain)
+    if advanced.given:
+        if plain.given:
+            plain.warn(_PASSED_OVER)
+        if not advanced.filtering(lambda: filters.parse("horizon", advanced.raw, regex)):
+            return None
+        for warning in advanced_dialect.warnings(advanced.raw):
+            advanced.warn(warning)
+        return FilterText(dialect="horizon", text=advanced.raw)
+    if not entries:
+        return None
+    plain.warn(_OLD)
+    text = entries if simple == "horizon-simple" else selection_of(Selection("", attributes=entries))
+    return FilterText(dialect=simple, text=text) if plain.filtering(lambda: filters.parse(simple, text, regex)) else None
+
+
+def _entries(place: Place) -> dict[str, str]:
+    """The entries of a simple filter: paths without a leading `$.`, values as texts (HOR-175)."""
+    if not place.given:
+        return {}
+    if not isinstance(place.raw, Mapping):
+        place.fault("must be an object of dotted paths and texts")
+        return {}
+    found: dict[str, str] = {}
+    for key, value in place.raw.items():
+        entry = place.member(key)
+        if value is None or isinstance(value, (dict, list)):
+            entry.fault("must be a text, number or boolean")
+            continue
+        path = _stripped(entry, key)
+        if path is not None:
+            found[path] = scalar_text(value) or ""
+    return found
+
+
+def _stripped(place: Place, path: str) -> str | None:
+    """The path as the evaluator reads it, which knows no `$` (HOR-D18)."""
+    if not path.startswith("$"):
+        return path
+    plain = _PLAIN.fullmatch(path)
+    if plain is None:
+        place.fault(_RICHER)
+        return None
+    place.warn(f"begins with $.: read as {plain[1]}")
+    return plain[1]
+
+
+def _projection(place: Place) -> ProjectionText | None:
+    mode: Mode = place.member("responseFilterMode").word(_MODES, Mode.INCLUDE)
+    syntax: Syntax = place.member("responseFilterSyntax").word(_SYNTAXES, Syntax.DOTTED)
+    listed = place.member("responseFilter")
+    items = [(item, text) for item in listed.items() if (text := item.text()) is not None]
+    if syntax is Syntax.DOTTED:
+        paths = tuple(path for item, text in items if (path := _stripped(item, text)) is not None)
+    else:
+        paths = tuple(text for _, text in items)
+    if not paths:
+        return None
+    for number, path in enumerate(paths):
+        place = Place(path, f"{listed.path}[{number}]", listed.findings)
+        if not place.filtering(lambda path=path: _one(mode, path, syntax)):  # type: ignore[misc]
+            return None
+    listed.filtering(lambda: projection(mode, paths, syntax))
+    return ProjectionText(mode=mode, paths=tuple(dict.fromkeys(paths)), syntax=syntax)
+
+
+def _one(mode: Mode, path: str, syntax: Syntax) -> Any:
+    try:
+        return projection(mode, (path,), syntax)
+    except FilterSyntaxError as error:
+        raise FilterSyntaxError(error.what, found=error.found, expected=error.expected) from error

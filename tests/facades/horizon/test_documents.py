@@ -1,0 +1,352 @@
+"""Documents as text and their rules, one by one: what is accepted, what is refused where, and what is only warned of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidings.errors import Conflict, InvalidDocument, Malformed
+from tidings.facades.horizon.applying import Given, given, planned
+from tidings.facades.horizon.names import Team, subscription_id, team_of
+from tidings.facades.horizon.standing import Ground, Standing
+from tidings.facades.horizon.yaml12 import documents_in
+from tidings.registry.model import Exposure, Push, Snapshot, Stream, Subscription, Topic
+
+TEAM = Team("hub", "team")
+API = {"apiVersion": "tcp.ei.telekom.de/v1"}
+
+
+def a_rover(name: str = "shop", **spec: Any) -> dict[str, Any]:
+    return {**API, "kind": "Rover", "metadata": {"name": name}, "spec": {"zone": "caas", **spec}}
+
+
+def a_specification(event_type: str = "orders.v1", **spec: Any) -> dict[str, Any]:
+    members = {"type": event_type, "version": "1.0.0", "description": "orders", **spec}
+    return {
+        **API,
+        "kind": "EventSpecification",
+        "metadata": {"name": event_type.replace(".", "-")},
+        "spec": {key: value for key, value in members.items() if value is not None},
+    }
+
+
+def an_entry(**members: Any) -> dict[str, Any]:
+    entry = {
+        "eventType": "orders.v1",
+        "deliveryType": "callback",
+        "payloadType": "data",
+        "callback": "https://shop.example/hook",
+        **members,
+    }
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+EQ = {"eq": {"field": "a", "value": 1}}
+
+
+def read(raw: Any, **ground: Any) -> Given:
+    return given(raw, TEAM, Ground(**ground))
+
+
+def faults(raw: Any, **ground: Any) -> dict[str, str]:
+    return {place.path: place.reason for place in read(raw, **ground).findings.faults}
+
+
+def warnings(raw: Any) -> dict[str, str]:
+    found = read(raw).findings
+    assert not found.faults
+    return {place.path: place.reason for place in found.warnings}
+
+
+def subscribing(**members: Any) -> dict[str, Any]:
+    return a_rover(subscriptions=[an_entry(**members)])
+
+
+def exposing(**members: Any) -> dict[str, Any]:
+    return a_rover(exposures=[{"eventType": "orders.v1", **members}])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: NO", "NO"),
+        ("a: yes", "yes"),
+        ("a: 2024-01-01", "2024-01-01"),
+        ("a: 1:30", "1:30"),
+        ("a: 010", 10),
+        ("a: 0o10", 8),
+        ("a: 0x1F", 31),
+        ("a: 1_000", "1_000"),
+        ("a: 1e3", 1000.0),
+        ("a: .5", 0.5),
+        ("a: true", True),
+        ("a: ~", None),
+        ("a:", None),
+        ("a: '12'", "12"),
+        ("a: {1: x}", {"1": "x"}),
+        ("a: {<<: x}", {"<<": "x"}),
+        ("a: =", "="),
+    ],
+)
+def test_yaml_is_read_by_version_1_2(text: str, value: Any) -> None:
+    assert documents_in(text.encode(), json=False) == [{"a": value}]
+
+
+def test_several_documents_and_empty_ones() -> None:
+    assert documents_in(b"---\na: 1\n---\n---\nb: 2\n", json=False) == [{"a": 1}, {"b": 2}]
+    assert documents_in(b'[{"a":1},{"b":2}]', json=True) == [{"a": 1}, {"b": 2}]
+
+
+BOMB = "\n".join(
+    ["a: &a [x,x,x,x,x,x,x,x,x]"]
+    + [f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefg", "bcdefgh", strict=True)]
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1\na: 2", "a: [", "? [x]\n: y", "a: &x [*x]", "a: !!binary eA==", "a: !x y", BOMB], ids=range(7)
+)
+def test_what_is_no_document_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(Malformed):
+        documents_in(text.encode(), json=False)
+
+
+def test_a_complete_specification_and_rover_have_neither_faults_nor_warnings() -> None:
+    schema = {"type": "object", "required": ["id"]}
+    assert read(a_specification(specification=schema, category="shop")).findings.warnings == []
+    assert warnings(a_rover(exposures=[{"eventType": "orders.v1", "visibility": "WORLD"}], subscriptions=[an_entry()])) == {}
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        ({"kind": "Rover"}, "apiVersion"),
+        ({**API, "kind": "Ship"}, "kind"),
+        ([], ""),
+        (a_specification(type="orders"), "spec.type"),
+        (a_specification(type="orders_v1"), "spec.type"),
+        (a_specification("a." * 130 + "v1"), "spec.type"),
+        (a_specification(version=None), "spec.version"),
+        (a_specification(version="v1"), "spec.version"),
+        (a_specification(description=""), "spec.description"),
+        (a_specification(specification={"type": "nothing"}), "spec.specification"),
+        (a_specification(specification="x"), "spec.specification"),
+        (a_specification(category="A"), "spec.category"),
+        ({**a_specification(), "metadata": {"name": "orders.v1"}}, "metadata.name"),
+        (a_rover(zone=None), "spec.zone"),
+        (a_rover(name="a b"), "metadata.name"),
+        (a_rover(subsciptions=[]), "spec.subsciptions"),
+        (a_rover(exposure=[]), "spec.exposure"),
+        (a_rover(exposures={}), "spec.exposures"),
+        (a_rover(subscriptions=["x"]), "spec.subscriptions[0]"),
+        (a_rover(subscriptions=[an_entry(), an_entry()]), "spec.subscriptions"),
+        (exposing(visibility="all"), "spec.exposures[0].visibility"),
+        (exposing(approval="NEVER"), "spec.exposures[0].approval"),
+        (exposing(additionalPublisherIds="x"), "spec.exposures[0].additionalPublisherIds"),
+        (exposing(scopes=[{"name": "a"}]), "spec.exposures[0].scopes[0].trigger"),
+        (exposing(scopes=[{"trigger": {}}]), "spec.exposures[0].scopes[0].name"),
+        (exposing(scopes=[{"name": "a", "trigger": {}}] * 2), "spec.exposures[0].scopes[1].name"),
+        (
+            exposing(
+                scopes=[
+                    {"name": "a", "trigger": {"responseFilter": ["x"]}},
+                    {"name": "b", "trigger": {"responseFilter": ["x"], "responseFilterMode": "exclude"}},
+                ]
+            ),
+            "spec.exposures[0].scopes",
+        ),
+        (subscribing(eventType="a b"), "spec.subscriptions[0].eventType"),
+        (subscribing(deliveryType=None), "spec.subscriptions[0].deliveryType"),
+        (subscribing(deliveryType="mail"), "spec.subscriptions[0].deliveryType"),
+        (subscribing(callback=None), "spec.subscriptions[0].callback"),
+        (subscribing(callback="ftp://x"), "spec.subscriptions[0].callback"),
+        (subscribing(deliveryType="sse"), "spec.subscriptions[0].callback"),
+        (subscribing(payloadType="both"), "spec.subscriptions[0].payloadType"),
+        (subscribing(payload="dataref"), "spec.subscriptions[0].payload"),
+        (subscribing(eventRetentionTime="2d"), "spec.subscriptions[0].eventRetentionTime"),
+        (subscribing(circuitBreakerOptOut="yes"), "spec.subscriptions[0].circuitBreakerOptOut"),
+        (subscribing(retryableStatusCodes=[99]), "spec.subscriptions[0].retryableStatusCodes[0]"),
+        (subscribing(redeliveriesPerSecond=0), "spec.subscriptions[0].redeliveriesPerSecond"),
+        (subscribing(deliveryPolicy={"maxRetries": -1}), "spec.subscriptions[0].deliveryPolicy.maxRetries"),
+        (subscribing(scopes=["a", "a"]), "spec.subscriptions[0].scopes"),
+        (subscribing(trigger={"responseFilter": "x"}), "spec.subscriptions[0].trigger.responseFilter"),
+        (subscribing(trigger={"responseFilter": ["$..x"]}), "spec.subscriptions[0].trigger.responseFilter[0]"),
+        (
+            subscribing(trigger={"responseFilter": ["a", "$.["], "responseFilterSyntax": "jsonpath"}),
+            "spec.subscriptions[0].trigger.responseFilter[1]",
+        ),
+        (subscribing(trigger={"responseFilterMode": "only"}), "spec.subscriptions[0].trigger.responseFilterMode"),
+        (subscribing(trigger={"selectionFilter": {"a": {}}}), "spec.subscriptions[0].trigger.selectionFilter.a"),
+        (
+            subscribing(trigger={"advancedSelectionFilter": {"and": [EQ, {"rx": {"field": "b", "value": "("}}]}}),
+            "spec.subscriptions[0].trigger.advancedSelectionFilter.and[1].rx.value",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_told_with_its_path(raw: Any, path: str) -> None:
+    assert path in faults(raw)
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    raw = a_rover(zone=None, exposures=[{"eventType": "a b", "visibility": "x"}], subscriptions=[an_entry(deliveryType="x")])
+    assert set(faults(raw)) == {
+        "spec.zone",
+        "spec.exposures[0].eventType",
+        "spec.exposures[0].visibility",
+        "spec.subscriptions[0].deliveryType",
+    }
+
+
+def test_an_address_of_the_hub_itself_is_refused() -> None:
+    raw = subscribing(callback="http://localhost:8484/api/topics/x/events")
+    assert "spec.subscriptions[0].callback" in faults(raw, own_urls=("localhost:8484",))
+    assert not faults(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (a_specification(version="2.0.0"), "spec.version"),
+        (a_rover(owner="me"), "spec.owner"),
+        (a_rover(exposures=[{"basePath": "/api"}]), "spec.exposures[0]"),
+        (exposing(eventType="orders"), "spec.exposures[0].eventType"),
+        (exposing(visibilty="world"), "spec.exposures[0].visibilty"),
+        (subscribing(payloadType=None), "spec.subscriptions[0].payloadType"),
+        (subscribing(trigger={"selectionFilter": {"a": 1}}), "spec.subscriptions[0].trigger.selectionFilter"),
+        (subscribing(trigger={"responseFilter": ["$.a.b"]}), "spec.subscriptions[0].trigger.responseFilter[0]"),
+        (
+            subscribing(trigger={"selectionFilter": {"a": 1}, "advancedSelectionFilter": {"eq": {"field": "a", "value": 1}}}),
+            "spec.subscriptions[0].trigger.selectionFilter",
+        ),
+    ],
+)
+def test_what_is_odd_is_only_warned_of(raw: Any, path: str) -> None:
+    assert path in warnings(raw)
+
+
+def test_a_misspelled_list_is_told_with_the_right_word() -> None:
+    assert "subscriptions" in faults(a_rover(subsciptions=[]))["spec.subsciptions"]
+
+
+# What documents come to.
+
+EMPTY = Standing("playground")
+
+
+def core(*raws: Any, before: Standing = EMPTY, **ground: Any) -> dict[str, Any]:
+    """The core's documents that these come to, by their kind; several subscriptions by client id."""
+    plan = planned(Snapshot(revision=0), before, [read(raw) for raw in raws], Ground(**ground))
+    found: dict[str, Any] = {type(one).__name__: one for one in plan.puts}
+    return found | {one.owner: one for one in plan.puts if isinstance(one, Subscription)}
+
+
+def standing(*raws: Any) -> Standing:
+    return planned(Snapshot(revision=0), EMPTY, [read(raw) for raw in raws], Ground()).after
+
+
+def test_the_subscription_id_is_as_documented() -> None:
+    expected = "e200491417afdf13deb1162a348bd3c887d11789"
+    assert subscription_id("playground", "orders.v1", "ecommerce--billing--order-processing") == expected
+    assert (team_of("hub--team--an--app"), team_of("anna")) == (("hub", "team"), None)
+
+
+def test_a_type_becomes_a_topic_with_an_exposure_and_subscriptions() -> None:
+    schema = {"type": "object"}
+    found = core(a_specification(specification=schema), exposing(), a_rover("bill", subscriptions=[an_entry()]))
+    topic, exposure, subscription = found["Topic"], found["Exposure"], found["Subscription"]
+    assert isinstance(topic, Topic) and isinstance(exposure, Exposure) and isinstance(subscription, Subscription)
+    assert (str(topic.name), topic.retention, topic.duplicates) == ("horizon/playground:orders.v1", 7 * 86400, "off")
+    assert topic.schema == {"$schema": "https://json-schema.org/draft/2019-09/schema", **schema}
+    assert (exposure.owner, exposure.publishers, exposure.trusted) == (
+        "hub--team--shop",
+        ("hub--team--shop",),
+        ("hub--team--*",),
+    )
+    assert exposure.approval == "manual" and not subscription.blocked
+    assert isinstance(subscription.delivery, Push) and subscription.delivery.layout is not None
+    assert subscription.delivery.layout.publisher == "hub--team--shop"
+    assert (subscription.delivery.preset, subscription.retention) == ("horizon", 7 * 86400)
+
+
+def test_a_stream_and_its_retention() -> None:
+    found = core(subscribing(deliveryType="server_sent_event", callback=None, eventRetentionTime="1h", payloadType="dataref"))
+    subscription = found["Subscription"]
+    assert isinstance(subscription.delivery, Stream) and subscription.retention == 3600
+    assert subscription.delivery.layout is not None and subscription.delivery.layout.payload == "dataref"
+
+
+def test_a_type_that_nobody_exposes_is_closed_and_its_subscriptions_are_blocked() -> None:
+    found = core(subscribing())
+    assert (found["Exposure"].publishers, found["Exposure"].subscribers, found["Exposure"].owner) == ((), (), "")
+    assert "not exposed" in found["Subscription"].blocked
+
+
+@pytest.mark.parametrize(
+    ("visibility", "zone", "blocked"),
+    [
+        ("zone", "CAAS", False),
+        ("zone", "aws", True),
+        ("enterprise", "aws", False),
+        ("enterprise", "space", True),
+        ("world", "space", False),
+        (None, "space", True),
+    ],
+)
+def test_visibility_decides_which_zones_may_subscribe(visibility: str | None, zone: str, blocked: bool) -> None:
+    consumer = {**a_rover("bill", subscriptions=[an_entry()])}
+    consumer["spec"]["zone"] = zone
+    found = core(exposing(visibility=visibility), consumer, internet_zones=("space",))
+    assert bool(found["Subscription"].blocked) is blocked
+
+
+def test_an_additional_publisher_known_to_be_in_another_zone_is_left_out() -> None:
+    wanted = exposing(additionalPublisherIds=["hub--team--x", "hub--team--y", "hub--team--z"])
+    far, near = a_rover("x"), a_rover("y")
+    far["spec"]["zone"] = "aws"
+    assert core(wanted, far, near)["Exposure"].publishers == ("hub--team--shop", "hub--team--y", "hub--team--z")
+
+
+def test_one_application_exposes_a_type() -> None:
+    with pytest.raises(Conflict, match="exposed by hub--team--shop"):
+        core({**exposing(), "metadata": {"name": "other"}}, before=standing(exposing()))
+
+
+def test_scopes_may_only_be_removed() -> None:
+    offer = exposing(scopes=[{"name": "a", "trigger": {}}, {"name": "b", "trigger": {}}])
+    both = a_rover("bill", subscriptions=[an_entry(scopes=["a", "b"])])
+    one = a_rover("bill", subscriptions=[an_entry(scopes=["b"])])
+    before = standing(offer, both)
+    assert core(one, before=before)["Subscription"].scopes == ("b",)
+    with pytest.raises(Conflict, match="cannot be added"):
+        core(both, before=standing(offer, one))
+    with pytest.raises(InvalidDocument, match="it has a, b"):
+        core(a_rover("bill", subscriptions=[an_entry(scopes=["c"])]), before=before)
+
+
+def test_a_scope_that_is_gone_blocks_and_never_opens() -> None:
+    before = standing(exposing(scopes=[{"name": "a", "trigger": {}}]), a_rover("bill", subscriptions=[an_entry(scopes=["a"])]))
+    found = core(exposing(), before=before)["Subscription"]
+    assert "no scope a" in found.blocked and found.scopes == ("a",)
+
+
+def test_what_a_document_no_longer_names_ends_and_other_types_stay() -> None:
+    before = standing(a_rover(subscriptions=[an_entry(), an_entry(eventType="other.v1")]))
+    ids = [subscription_id("playground", one, "hub--team--shop") for one in ("orders.v1", "other.v1")]
+    names = [f"horizon/playground:{one}" for one in ids]
+    stored = planned(
+        Snapshot(revision=0), EMPTY, [read(a_rover(subscriptions=[an_entry(), an_entry(eventType="other.v1")]))], Ground()
+    )
+    snapshot = Snapshot(
+        revision=1,
+        subscriptions={one.name: one for one in stored.puts if isinstance(one, Subscription)},
+        topics={one.name: one for one in stored.puts if isinstance(one, Topic)},
+    )  # fmt: skip
+    plan = planned(snapshot, before, [read(a_rover(subscriptions=[an_entry()]))], Ground())
+    ended = {(one.kind.__name__, str(one.name)) for one in plan.endings}
+    assert ended == {("Subscription", names[1]), ("Topic", "horizon/playground:other.v1")}
+
+
+def test_the_same_document_twice_in_one_apply_is_refused() -> None:
+    with pytest.raises(InvalidDocument, match="twice"):
+        core(a_rover(), a_rover())
