@@ -90,6 +90,7 @@ class PushSettings:
     retry_max: Seconds
     save_interval: Seconds
     records: Seconds
+    records_bytes: Size
     allow: tuple[str, ...]
     allow_loopback: str
     ca_file: str

@@ -34,6 +34,14 @@ class ProbeMethod(StrEnum):
     GET = "GET"
 
 
+class Tracking(StrEnum):
+    """Which attempts are kept as facts: all, only those that ended in a dead letter or expired, or none but the last state."""
+
+    OFF = "off"
+    DISCARDED = "discarded"
+    ALL = "all"
+
+
 PRESETS = ("default", "horizon", "hermes", "hermes-batch", "vng", "cloudevents")
 
 
@@ -78,3 +86,5 @@ class DeliveryWishes(msgspec.Struct, frozen=True, kw_only=True):
     batch_time: float | None = None
     batch_bytes: int | None = None
     batch_form: BatchForm | None = None
+
+    tracking: Tracking | None = None

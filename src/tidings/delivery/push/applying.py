@@ -11,7 +11,7 @@ import msgspec
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.push.store import Applied, DeliveryStore
+from tidings.delivery.push.store import Applied, Attempted, DeliveryStore
 from tidings.log.commands import (
     Activate,
     CloseBreaker,
@@ -117,11 +117,20 @@ class Commands:
         partition = lane.key.partition
         # Nothing that is yet to be routed may be skipped.
         end = self._lanes.routed().get(partition, START)
+        done = lane.state.low_water
         lane.state.rewind(min(to.get(partition, START), max(end, lane.state.cursor)))
+        if lane.state.low_water > done:
+            self._note_skipped(lane, done)
         lane.line_up(self._clock.now())
         lane.forget_read()
         self._engine.reading.place(lane)
         self._engine.wake(lane)
+
+    def _note_skipped(self, lane: PushLane, done: Offset) -> None:
+        """One record for all that lies between what was final and the new place."""
+        now, upto = self._clock.now(), lane.state.low_water
+        record = Attempted(lane.key, Offset(done + 1), "skipped", 0, now, None, None, "skipped", upto=upto)
+        self._engine.ledger.attempted(lane, record)
 
     def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
         dead = set(self._letters(lane, ()) if dead_letters else self._letters(lane, positions) if positions else ())

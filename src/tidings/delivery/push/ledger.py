@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from tidings.clock import Clock, Instant
+from tidings.delivery.push.causes import target_of
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.store import Applied, Attempted, Burial, DeliveryStore, Firsts, Flush, LaneKey
@@ -118,6 +119,8 @@ class Ledger:
 
     def _firsts_of(self, lane: PushLane) -> Firsts:
         firsts, lane.firsts = lane.firsts, Firsts()
+        if lane.policy is not None:
+            firsts.target = target_of(lane.policy.url)
         return firsts
 
 

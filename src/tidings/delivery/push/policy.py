@@ -21,7 +21,7 @@ from tidings.registry.credentials import is_sealed
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import ContentMode, Push
 from tidings.registry.rules.retentions import FOREVER, Kept
-from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
+from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod, Tracking
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class Policy(msgspec.Struct, frozen=True):
     disable_after: float = math.inf
     preset: str = "default"
     access: Access | None = None
+    tracking: Tracking = Tracking.ALL
     kept: Kept = FOREVER
     layout: Horizon | None = None
 
@@ -124,6 +125,7 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
         batch=batch,
         disable_after=_first(push.disable_after, preset.disable_after, math.inf),
         preset=push.preset,
+        tracking=_first(push.tracking, preset.tracking, Tracking.ALL),
         kept=kept,
         layout=push.layout,
     )

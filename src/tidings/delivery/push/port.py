@@ -37,8 +37,23 @@ class LaneDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rate: float | None = None
 
 
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Counted since the lane exists, restarts included. `bytes`: of bodies that were delivered. Errors are of attempts."""
+
+    dead: int = 0
+    bytes: int = 0
+    last_delivered: Instant | None = None
+    timeouts: int = 0
+    client_errors: int = 0
+    server_errors: int = 0
+    other_errors: int = 0
+
+
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired)."""
+    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired).
+
+    `dead_letters` are there now; `counts` is what was counted since the lane exists.
+    """
 
     lane: LaneNumber
     state: str = "active"
@@ -51,10 +66,14 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     next_due: Instant | None = None
     detail: LaneDetail = LaneDetail()
+    counts: Counts = Counts()
 
 
 class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one delivery so far. `state`: delivered, retrying, waiting, dead, expired."""
+    """A fact: one attempt, or an end without one. `state`: delivered, retrying, waiting, dead, expired, skipped.
+
+    `upto`: it is about everything of the lane from its position to there.
+    """
 
     number: int
     position: Position
@@ -64,6 +83,8 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     duration_ms: float | None = None
     cause: str = ""
+    target: str = ""
+    upto: Offset | None = None
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +114,9 @@ class DeliveryReader(Protocol):
 
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
         """Oldest first; `after` is the `number` to go on from."""
+
+    def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
+        """The newest dead letters, newest first."""
 
     def dead_letter(self, lane: LaneNumber, number: int) -> DeadLetter | None:
         """One dead letter of the lane; None when there is none of that number."""

@@ -161,7 +161,7 @@ async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: 
     from tidings.delivery.push.sqlite.resharing import reshare
 
     reshare(settings.data, settings.deliver.workers)
-    store = SqliteDeliveryStore(settings.data, number)
+    store = SqliteDeliveryStore(settings.data, number, settings.push.records_bytes // settings.deliver.workers)
     stack.callback(store.close)
     while not stop.is_set():
         try:

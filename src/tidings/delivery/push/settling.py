@@ -7,16 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from tidings.clock import SECOND, Clock, Instant
+from tidings.delivery.push.causes import TIMEOUTS, target_of
 from tidings.delivery.push.decide import DeadLetter, Delivered, Disable, Outcome, Park, RetryAt, Times, Verdict, after
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
-from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, position_of
+from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, Tally, position_of
 from tidings.delivery.push.stripped import Stripped
 from tidings.delivery.push.timers import Timers
 from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import Offset
 from tidings.observe.board import BUCKETS, Board
+from tidings.registry.wishes import Tracking
+
+UNTRACKED = frozenset(("retrying", "waiting"))
+"""Facts about the way to an end, kept only where everything is tracked."""
+
+LAST = Offset((1 << 58) - 1)
+"""Beyond every offset: all that there was."""
 
 
 class Settling:
@@ -42,6 +50,9 @@ class Settling:
         self._seconds += outcome.duration
         delivered = isinstance(verdict, Delivered)
         lane.pace.ended(delivered, isinstance(verdict, RetryAt) and verdict.asked)
+        if delivered:
+            lane.tally.bytes += len(parcel.body)
+            lane.tally.last_delivered = now
         for item in items:
             item.sending = False
             item.tries += 1
@@ -63,8 +74,7 @@ class Settling:
         return verdict
 
     def _failed(self, lane: PushLane, item: Item, outcome: Outcome, verdict: Verdict, now: Instant) -> None:
-        lane.tally.failed_attempts += 1
-        lane.tally.last_error = outcome.reason
+        count_failure(lane.tally, outcome)
         self._board.count("tidings_attempts_failed_total", subscription=lane.name)
         match verdict:
             case RetryAt(at):
@@ -109,7 +119,9 @@ class Settling:
         self._board.count("tidings_expired_total", count)
         cursor = lane.state.cursor
         cause = f"{EXPIRED} unread: {count} after {cursor}" + ("" if end is None else f" and before {end}")
-        self._ledger.attempted(lane, Attempted(lane.key, Offset(cursor + 1), "expired", 0, self._now(), None, None, cause))
+        upto = LAST if end is None else Offset(end - 1)
+        record = Attempted(lane.key, Offset(cursor + 1), "expired", 0, self._now(), None, None, cause, upto=upto)
+        self._ledger.attempted(lane, record)
 
     def put_off(self, lane: PushLane, item: Item, seconds: float) -> None:
         """Nothing can be done about the item now; its turn comes again."""
@@ -123,6 +135,7 @@ class Settling:
             return
         head, data = copy
         now = self._now()
+        lane.tally.dead += 1
         self._board.count("tidings_dead_letters_total", subscription=lane.name)
         self._ledger.buried(lane, Burial(lane.key, item.offset, reason, item.tries, item.since, now, head, data))
 
@@ -150,9 +163,31 @@ class Settling:
         return True
 
     def _record(self, lane: PushLane, item: Item, state: str, now: Instant, outcome: Outcome) -> None:
+        policy = lane.policy
+        if state in UNTRACKED and policy is not None and policy.tracking is not Tracking.ALL:
+            # The lane's own state knows how it stands; only the way there is not kept.
+            self._ledger.touch(lane)
+            return
         cause = "" if state == "delivered" else outcome.reason
         took = outcome.duration * 1000 if outcome.duration else None
-        self._ledger.attempted(lane, Attempted(lane.key, item.offset, state, item.tries, now, outcome.status, took, cause))
+        target = "" if policy is None else target_of(policy.url)
+        record = Attempted(lane.key, item.offset, state, item.tries, now, outcome.status, took, cause, target)
+        self._ledger.attempted(lane, record)
+
+
+def count_failure(tally: Tally, outcome: Outcome) -> None:
+    """Count a failed attempt by its kind."""
+    tally.failed_attempts += 1
+    tally.last_error = outcome.reason
+    match (outcome.status or 0) // 100:
+        case 4:
+            tally.client_errors += 1
+        case 5:
+            tally.server_errors += 1
+        case 0 if outcome.cause in TIMEOUTS:
+            tally.timeouts += 1
+        case _:
+            tally.other_errors += 1
 
 
 class Copies:

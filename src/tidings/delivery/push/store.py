@@ -21,12 +21,19 @@ class LaneKey(NamedTuple):
 
 
 class Tally(msgspec.Struct, gc=False):
-    """What was counted for one lane since it exists."""
+    """What was counted for one lane since it exists. `bytes`: of bodies that were delivered; a batch counts once."""
 
     delivered: int = 0
     failed_attempts: int = 0
     expired: int = 0
     last_error: str = ""
+    dead: int = 0
+    bytes: int = 0
+    last_delivered: Instant = Instant(0)
+    timeouts: int = 0
+    client_errors: int = 0
+    server_errors: int = 0
+    other_errors: int = 0
 
 
 class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +50,12 @@ class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Firsts:
-    """First-try successes of one lane since the last save, packed in columns."""
+    """First-try successes of one lane since the last save, packed in columns. `target`: where they went, without secrets."""
 
-    __slots__ = ("at", "milliseconds", "offsets", "status")
+    __slots__ = ("at", "milliseconds", "offsets", "status", "target")
 
     def __init__(self) -> None:
+        self.target = ""
         self.offsets = array("q")
         self.at = array("q")
         self.milliseconds = array("f")
@@ -61,7 +69,10 @@ class Firsts:
 
 
 class Attempted(msgspec.Struct, frozen=True, gc=False):
-    """One record of everything that is no first-try success. `state`: delivered, retrying, dead, expired."""
+    """One record of everything that is no first-try success. `state`: delivered, retrying, waiting, dead, expired, skipped.
+
+    `upto`: the record is about everything of the lane from `offset` to there.
+    """
 
     key: LaneKey
     offset: Offset
@@ -71,6 +82,8 @@ class Attempted(msgspec.Struct, frozen=True, gc=False):
     status: int | None
     milliseconds: float | None
     cause: str
+    target: str = ""
+    upto: Offset | None = None
 
 
 class Burial(msgspec.Struct, frozen=True, gc=False):

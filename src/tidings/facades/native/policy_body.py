@@ -8,7 +8,7 @@ import msgspec
 from pydantic import Field
 
 from tidings.facades.native.wire import Duration, Size, Wire
-from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod
+from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod, Tracking
 
 Meaning = Literal["delivered", "retry", "wait", "pause", "give-up", "disable"]
 
@@ -54,6 +54,10 @@ class PolicyBody(Wire):
     batch_time: Duration | None = Field(default=None, description="A batch goes out this long after its first event.")
     batch_bytes: Size | None = Field(default=None, description="Bytes of the events of one request at the most.")
     batch_form: BatchForm | None = Field(default=None, description="How a batch is laid out; any batch member asks for one.")
+
+    tracking: Tracking | None = Field(
+        default=None, description="Attempts kept as facts: all, those of discarded events, or (off) only the last state."
+    )
 
 
 _FIELDS = [field.name for field in msgspec.structs.fields(DeliveryWishes)]

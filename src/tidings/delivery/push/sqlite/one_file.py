@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,17 @@ from typing import Any
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneDetail, LaneView
-from tidings.delivery.push.sqlite.schema import DELIVERY
+from tidings.delivery.push.lane import decode
+from tidings.delivery.push.port import Counts, DeadLetter, DeliveryRecord, LaneDetail, LaneView
+from tidings.delivery.push.records import Standing
+from tidings.delivery.push.sqlite import facts
+from tidings.delivery.push.sqlite.schema import DELIVERY, NUMBER_BITS
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 from tidings.log.sqlite.files import open_reader, translating
 
-NUMBER_BITS = 48
-"""Bits of a record's number within its file."""
-
+ANY = (0, 1 << 62)
+_LETTER = 'number, partition, "offset", reason, tries, first_at, last_at, head, data'
 _detail = msgspec.json.Decoder(LaneDetail).decode
 
 
@@ -29,7 +30,7 @@ class OneFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._base = int(path.stem.partition("-")[2]) << NUMBER_BITS
+        self.base = int(path.stem.partition("-")[2]) << NUMBER_BITS
         self._db: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
@@ -41,33 +42,43 @@ class OneFile:
         return self._views("")
 
     def deliveries(self, lane: LaneNumber, before: int | None, limit: int) -> Sequence[DeliveryRecord]:
-        below = min(before - self._base if before is not None else 1 << 62, 1 << NUMBER_BITS)
-        records = [*self._singles(lane, below, limit), *self._packed(lane, below, limit)]
+        below = min(before - self.base if before is not None else 1 << 62, 1 << NUMBER_BITS)
+        records = [*facts.attempts_before(self.rows, self.base, lane, below, limit), *self._packed(lane, below, limit)]
         records.sort(key=lambda record: record.number, reverse=True)
         return records[:limit]
 
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
-        rows = self._rows(
-            'SELECT number, partition, "offset", reason, tries, first_at, last_at, head, data FROM dead_letters '
-            "WHERE lane = ? AND raised = 0 AND number > ? ORDER BY number LIMIT ?",
-            (lane, after - self._base, limit),
+        found = f"SELECT {_LETTER} FROM dead_letters WHERE lane = ? AND raised = 0 AND number > ? ORDER BY number LIMIT ?"
+        return [self._letter(*row) for row in self.rows(found, (lane, after - self.base, limit))]
+
+    def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
+        found = f"SELECT {_LETTER} FROM dead_letters WHERE lane = ? AND raised = 0 ORDER BY number DESC LIMIT ?"
+        return [self._letter(*row) for row in self.rows(found, (lane, limit))]
+
+    def standing(self, lane: LaneNumber, partition: Partition) -> tuple[int, Standing] | None:
+        """When the lane was saved here, and its state; None when it never was."""
+        rows = self.rows("SELECT saved_at, state, body FROM lanes WHERE lane = ? AND partition = ?", (lane, partition))
+        return next(((at, Standing(word, decode(body))) for at, word, body in rows), None)
+
+    def cut(self) -> Instant:
+        """The newest record that had to go because of the bytes that records take."""
+        return Instant(next((cut for (cut,) in self.rows("SELECT cut FROM numbers", ())), 0))
+
+    def _letter(self, number: int, partition: int, offset: int, *rest: Any) -> DeadLetter:
+        reason, tries, first_at, last_at, head, data = rest
+        return DeadLetter(
+            number=self.base + number,
+            position=_position(partition, offset),
+            reason=reason,
+            tries=tries,
+            first_at=first_at,
+            last_at=last_at,
+            head=head,
+            data=data,
         )
-        return [
-            DeadLetter(
-                number=self._base + number,
-                position=_position(partition, offset),
-                reason=reason,
-                tries=tries,
-                first_at=first_at,
-                last_at=last_at,
-                head=head,
-                data=data,
-            )
-            for number, partition, offset, reason, tries, first_at, last_at, head, data in rows
-        ]
 
     def result(self, command_id: str) -> str | None:
-        rows = self._rows("SELECT result FROM applied WHERE id = ?", (command_id,))
+        rows = self.rows("SELECT result FROM applied WHERE id = ?", (command_id,))
         return str(rows[0][0]) if rows else None
 
     def close(self) -> None:
@@ -77,13 +88,13 @@ class OneFile:
                 self._db = None
 
     def _views(self, where: str, *values: int) -> Iterator[tuple[int, LaneView]]:
-        rows = self._rows(
+        rows = self.rows(
             "SELECT l.lane, l.state, l.low_water, l.open_items, l.next_due, l.delivered, l.failed_attempts, l.expired, "
-            "l.last_error, l.detail, l.saved_at, "
+            "l.last_error, l.detail, l.counted, l.saved_at, "
             f"(SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
             values,
         )
-        for lane, state, low, open_items, due, delivered, failed, expired, error, detail, saved_at, dead in rows:
+        for lane, state, low, open_items, due, delivered, failed, expired, error, detail, counted, saved_at, dead in rows:
             yield (
                 saved_at,
                 LaneView(
@@ -98,44 +109,29 @@ class OneFile:
                     last_error=error,
                     next_due=None if due is None else Instant(due),
                     detail=_detail(detail) if detail else LaneDetail(),
+                    counts=_counts(counted) if counted else Counts(),
                 ),
-            )
-
-    def _singles(self, lane: LaneNumber, below: int, limit: int) -> Iterator[DeliveryRecord]:
-        rows = self._rows(
-            'SELECT number, partition, "offset", state, tries, at, status, milliseconds, cause FROM attempts '
-            "WHERE lane = ? AND number < ? ORDER BY number DESC LIMIT ?",
-            (lane, below, limit),
-        )
-        for number, partition, offset, state, tries, at, status, milliseconds, cause in rows:
-            yield DeliveryRecord(
-                number=self._base + number,
-                position=_position(partition, offset),
-                state=state,
-                tries=tries,
-                at=at,
-                status=status,
-                duration_ms=milliseconds,
-                cause=cause,
             )
 
     def _packed(self, lane: LaneNumber, below: int, limit: int) -> Iterator[DeliveryRecord]:
         """The newest first-try successes below a number; rows are unpacked until there are enough."""
         found = 0
         while found < limit:
-            rows = self._rows(
-                "SELECT first, partition, count, offsets, at, milliseconds, status FROM firsts "
+            rows = self.rows(
+                "SELECT first, partition, target, offsets, at, milliseconds, status FROM firsts "
                 "WHERE lane = ? AND first < ? ORDER BY first DESC LIMIT 1",
                 (lane, below),
             )
             if not rows:
                 return
-            for record in _unpacked(rows[0], below, self._base):
+            first, partition, target, *packed = rows[0]
+            records = list(facts.unpacked(first, partition, packed, target, self.base, ANY))
+            for record in reversed(records[: below - first]):
                 yield record
                 found += 1
-            below = rows[0][0]
+            below = first
 
-    def _rows(self, query: str, values: Sequence[object]) -> list[Any]:
+    def rows(self, query: str, values: Sequence[object]) -> list[Any]:
         with self._lock, translating(self._path):
             if self._db is None:
                 try:
@@ -145,19 +141,10 @@ class OneFile:
             return self._db.execute(query, values).fetchall()
 
 
-def _unpacked(row: Sequence[Any], below: int, base: int) -> Iterator[DeliveryRecord]:
-    first, partition, count, *packed = row
-    offsets, at, milliseconds, status = (array(kind, column) for kind, column in zip("qqfH", packed, strict=True))
-    for n in range(min(count, below - first) - 1, -1, -1):
-        yield DeliveryRecord(
-            number=base + first + n,
-            position=_position(partition, offsets[n]),
-            state="delivered",
-            tries=1,
-            at=Instant(at[n]),
-            status=status[n],
-            duration_ms=round(milliseconds[n], 3),
-        )
+def _counts(counted: bytes) -> Counts:
+    dead, size, last, *errors = msgspec.msgpack.decode(counted)
+    names = ("timeouts", "client_errors", "server_errors", "other_errors")
+    return Counts(dead=dead, bytes=size, last_delivered=last or None, **dict(zip(names, errors, strict=True)))
 
 
 def _position(partition: int, offset: int) -> Position:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from tidings.clock import Instant
+from tidings.delivery.push.lane import LaneState
 from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.records import Kept, Last, Standing
+from tidings.delivery.push.sqlite import facts
 from tidings.delivery.push.sqlite.one_file import OneFile
 from tidings.delivery.push.sqlite.schema import delivery_files
-from tidings.log.position import LaneNumber
+from tidings.delivery.push.store import LaneKey
+from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position
 
 LOOKED_FOR = 1.0
 """Seconds until new files are looked for again."""
 
 
 class SqliteDeliveryReader:
-    """Implements DeliveryReader. Safe to share between threads; before deliver first starts, everything is empty."""
+    """Implements DeliveryReader and RecordsReader. Safe to share between threads; empty before deliver first starts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,12 +52,47 @@ class SqliteDeliveryReader:
         letters.sort(key=lambda letter: letter.number)
         return letters[:limit]
 
+    def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
+        letters = [letter for file in self._all() for letter in file.last_dead_letters(lane, limit)]
+        letters.sort(key=lambda letter: (letter.last_at, letter.number), reverse=True)
+        return letters[:limit]
+
     def dead_letter(self, lane: LaneNumber, number: int) -> DeadLetter | None:
         found = self.dead_letters(lane, number - 1, 1)
         return found[0] if found and found[0].number == number else None
 
     def result(self, command_id: str) -> str | None:
         return next((result for file in self._all() if (result := file.result(command_id)) is not None), None)
+
+    def standing(self, lane: LaneNumber) -> Standing:
+        found = [one for file in self._all() if (one := file.standing(lane, EMBEDDED)) is not None]
+        return max(found, key=lambda one: one[0])[1] if found else Standing("active", LaneState())
+
+    def history(self, lane: LaneNumber, position: Position, limit: int) -> Sequence[DeliveryRecord]:
+        key = LaneKey(lane, position.partition)
+        found = [one for file in self._all() for one in facts.history(file.rows, file.base, key, position.offset, limit)]
+        return sorted(found, key=facts.age, reverse=True)[:limit]
+
+    def last_between(self, lane: LaneNumber, partition: Partition, above: Offset, below: Offset) -> Mapping[Offset, Last]:
+        found: dict[Offset, Last] = {}
+        for file in self._all():
+            facts.newest_wins(found, facts.last_between(file.rows, file.base, LaneKey(lane, partition), above, below).items())
+        return found
+
+    def noted(
+        self, lane: LaneNumber, partition: Partition, below: Offset, states: Collection[str], limit: int
+    ) -> Sequence[Offset]:
+        key = LaneKey(lane, partition)
+        found = {offset for file in self._all() for offset in facts.noted(file.rows, key, below, states, limit)}
+        return sorted(found, reverse=True)[:limit]
+
+    def ranges(self, lane: LaneNumber, partition: Partition) -> Sequence[DeliveryRecord]:
+        key = LaneKey(lane, partition)
+        found = [one for file in self._all() for one in facts.ranges(file.rows, file.base, key)]
+        return sorted(found, key=facts.age, reverse=True)
+
+    def kept(self, lane: LaneNumber) -> Kept:
+        return Kept(max((file.cut() for file in self._all()), default=Instant(0)))
 
     def close(self) -> None:
         with self._lock:

@@ -13,21 +13,30 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tidings.delivery.push.sqlite.schema import DELIVERY, WAL_BYTES, delivery_file, delivery_files
+from tidings.delivery.push.sqlite.bins import file_old_rows
+from tidings.delivery.push.sqlite.schema import (
+    ATTEMPT_BYTES,
+    ATTEMPT_COLUMNS,
+    DELIVERY,
+    FIRSTS_BYTES,
+    FIRSTS_COLUMNS,
+    LANE_COLUMNS,
+    NUMBER_BITS,
+    WAL_BYTES,
+    delivery_file,
+    delivery_files,
+    places,
+)
 from tidings.log.sqlite.files import open_writer, transaction, translating
 from tidings.log.sqlite.hold import Hold
 
 logger = logging.getLogger("tidings.delivery")
 
 _RECORDS = {
-    "firsts": ("first", "lane, partition, count, upto, offsets, at, milliseconds, status", "count"),
-    "attempts": ("number", 'lane, partition, "offset", state, tries, at, status, milliseconds, cause', "1"),
+    "firsts": ("first", FIRSTS_COLUMNS, "count", FIRSTS_BYTES),
+    "attempts": ("number", ATTEMPT_COLUMNS, "1", ATTEMPT_BYTES),
 }
 _LETTERS = 'lane, partition, "offset", raised, reason, tries, first_at, last_at, head, data'
-_LANES = (
-    "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, saved_at, "
-    "detail"
-)
 
 
 def reshare(folder: Path, workers: int) -> int:
@@ -86,6 +95,7 @@ def _opened(folder: Path, workers: int, stack: ExitStack) -> dict[int, sqlite3.C
         stack.callback(Hold(path).release)
         files[_number(path)] = open_writer(path, DELIVERY, WAL_BYTES)
         stack.callback(files[_number(path)].close)
+        file_old_rows(files[_number(path)])
     return files
 
 
@@ -109,25 +119,34 @@ def _move(files: dict[int, sqlite3.Connection], source: int, workers: int) -> in
     lanes = [lane for (lane,) in here.execute("SELECT DISTINCT lane FROM lanes WHERE lane % ? != ?", (workers, source))]
     for lane in lanes:
         with transaction(files[lane % workers]):
-            _copy(here, files[lane % workers], lane)
+            _copy(files, source, lane % workers, lane)
         with transaction(here):
-            for table in ("lanes", "dead_letters", *_RECORDS):
-                here.execute(f"DELETE FROM {table} WHERE lane = ?", (lane,))
+            _remove(here, lane)
     return len(lanes)
 
 
-def _copy(here: sqlite3.Connection, there: sqlite3.Connection, lane: int) -> None:
-    for row in here.execute(f"SELECT {_LANES} FROM lanes WHERE lane = ?", (lane,)).fetchall():
+def _copy(files: dict[int, sqlite3.Connection], source: int, target: int, lane: int) -> None:
+    here, there = files[source], files[target]
+    for row in here.execute(f"SELECT {LANE_COLUMNS} FROM lanes WHERE lane = ?", (lane,)).fetchall():
         newer = there.execute("SELECT 1 FROM lanes WHERE lane = ? AND partition = ? AND saved_at > ?", (*row[:2], row[11]))
         if newer.fetchone() is None:
-            there.execute(f"INSERT OR REPLACE INTO lanes ({_LANES}) VALUES ({_marks(row)})", row)
-    for row in here.execute(f"SELECT {_LETTERS} FROM dead_letters WHERE lane = ? ORDER BY number", (lane,)).fetchall():
-        there.execute(f"INSERT OR IGNORE INTO dead_letters ({_LETTERS}) VALUES ({_marks(row)})", row)
-    for table, (key, columns, count) in _RECORDS.items():
-        for row in here.execute(f"SELECT {columns}, {count} FROM {table} WHERE lane = ? ORDER BY {key}", (lane,)).fetchall():
-            number = there.execute("UPDATE numbers SET next = next + ? RETURNING next - ?", (row[-1], row[-1])).fetchone()[0]
-            there.execute(f"INSERT INTO {table} ({key}, {columns}) VALUES (?, {_marks(row[:-1])})", (number, *row[:-1]))
+            there.execute(f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS}) VALUES ({places(LANE_COLUMNS)})", row)
+    # A dead letter that moved knows which it was: who tells of dead letters need not tell twice.
+    base = source << NUMBER_BITS
+    for row in here.execute(f"SELECT {_LETTERS}, ? + number FROM dead_letters WHERE lane = ? ORDER BY number", (base, lane)):
+        there.execute(f"INSERT OR IGNORE INTO dead_letters ({_LETTERS}, origin) VALUES ({places(_LETTERS)}, ?)", row)
+    for table, (key, columns, count, size) in _RECORDS.items():
+        query = f"SELECT {columns}, {count}, {size} FROM {table} WHERE lane = ? ORDER BY {key}"
+        for *row, numbers, taken in here.execute(query, (lane,)).fetchall():
+            number = there.execute(
+                "UPDATE numbers SET next = next + ?, bytes = bytes + ? RETURNING next - ?", (numbers, taken, numbers)
+            ).fetchone()[0]
+            there.execute(f"INSERT INTO {table} ({key}, {columns}) VALUES (?, {places(columns)})", (number, *row))
 
 
-def _marks(row: tuple[object, ...]) -> str:
-    return ", ".join("?" * len(row))
+def _remove(here: sqlite3.Connection, lane: int) -> None:
+    for table in ("lanes", "dead_letters"):
+        here.execute(f"DELETE FROM {table} WHERE lane = ?", (lane,))
+    for table, (_, _, _, size) in _RECORDS.items():
+        gone = here.execute(f"DELETE FROM {table} WHERE lane = ? RETURNING {size}", (lane,)).fetchall()
+        here.execute("UPDATE numbers SET bytes = max(0, bytes - ?)", (sum(one for (one,) in gone),))

@@ -7,43 +7,90 @@ from pathlib import Path
 from tidings.log.sqlite.files import FileKind
 
 WAL_BYTES = 16 << 20
+NUMBER_BITS = 48
+"""Bits of a record's number within its file."""
+
+FIRSTS_BYTES = "(150 + length(target) + 22 * count)"
+ATTEMPT_BYTES = "(150 + length(target) + length(cause))"
+"""About how many bytes a row takes, its share of the indexes included."""
+
+_BY_BIN = "CREATE INDEX firsts_by_bin ON firsts (lane, partition, bin, low, high)"
+_BY_OFFSET = (
+    'CREATE INDEX attempts_by_offset ON attempts (lane, partition, "offset", number, state)',
+    "CREATE INDEX attempts_of_ranges ON attempts (lane, partition, number) WHERE upto IS NOT NULL",
+)
+_NUMBERS = ("bytes INTEGER NOT NULL DEFAULT 0", "cut INTEGER NOT NULL DEFAULT 0", "filed INTEGER NOT NULL DEFAULT 0")
 
 DELIVERY = FileKind(
     name="the delivery state",
     application_id=0x54444456,
-    version=2,
+    version=3,
     schema=(
         """CREATE TABLE lanes (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL, low_water INTEGER NOT NULL,
              open_items INTEGER NOT NULL, next_due INTEGER, delivered INTEGER NOT NULL, failed_attempts INTEGER NOT NULL,
              expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL, detail BLOB,
-             PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
+             counted BLOB, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
         "CREATE INDEX lanes_deleted ON lanes (saved_at) WHERE state = 'deleted'",
         # First-try successes: one row per lane and save. Its records are numbered first, first + 1, … first + count - 1.
+        # All offsets are in low … high; `bin` is where rows with such offsets are found (bins.py).
         """CREATE TABLE firsts (
              first INTEGER PRIMARY KEY, lane INTEGER NOT NULL, partition INTEGER NOT NULL, count INTEGER NOT NULL,
-             upto INTEGER NOT NULL, offsets BLOB NOT NULL, at BLOB NOT NULL, milliseconds BLOB NOT NULL, status BLOB NOT NULL)""",
+             upto INTEGER NOT NULL, offsets BLOB NOT NULL, at BLOB NOT NULL, milliseconds BLOB NOT NULL, status BLOB NOT NULL,
+             low INTEGER, high INTEGER, bin INTEGER, target TEXT NOT NULL DEFAULT '')""",
         "CREATE INDEX firsts_of_lane ON firsts (lane, first)",
+        _BY_BIN,
         """CREATE TABLE attempts (
              number INTEGER PRIMARY KEY, lane INTEGER NOT NULL, partition INTEGER NOT NULL, "offset" INTEGER NOT NULL,
              state TEXT NOT NULL, tries INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER, milliseconds REAL,
-             cause TEXT NOT NULL)""",
+             cause TEXT NOT NULL, target TEXT NOT NULL DEFAULT '', upto INTEGER)""",
         "CREATE INDEX attempts_of_lane ON attempts (lane, number)",
+        *_BY_OFFSET,
         # AUTOINCREMENT: a number that was shown is never given to another dead letter.
         """CREATE TABLE dead_letters (
              number INTEGER PRIMARY KEY AUTOINCREMENT, lane INTEGER NOT NULL, partition INTEGER NOT NULL, "offset" INTEGER NOT NULL,
              raised INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL, tries INTEGER NOT NULL, first_at INTEGER NOT NULL,
-             last_at INTEGER NOT NULL, head BLOB NOT NULL, data BLOB, UNIQUE (lane, partition, "offset"))""",
+             last_at INTEGER NOT NULL, head BLOB NOT NULL, data BLOB, origin INTEGER, UNIQUE (lane, partition, "offset"))""",
         "CREATE INDEX dead_letters_of_lane ON dead_letters (lane, raised, number)",
         "CREATE INDEX dead_letters_by_age ON dead_letters (last_at) WHERE raised = 0",
         "CREATE TABLE applied (id TEXT PRIMARY KEY, at INTEGER NOT NULL, result TEXT NOT NULL) WITHOUT ROWID",
         "CREATE INDEX applied_by_age ON applied (at)",
         "CREATE TABLE marks (partition INTEGER PRIMARY KEY, commands INTEGER NOT NULL)",
-        "CREATE TABLE numbers (next INTEGER NOT NULL)",
-        "INSERT INTO numbers VALUES (1)",
+        # The next record's number, about how many bytes the records take, the newest that had to go because of them, and whether
+        # every packed row is in a bin.
+        f"CREATE TABLE numbers (next INTEGER NOT NULL, {', '.join(_NUMBERS)})",
+        "INSERT INTO numbers (next, filed) VALUES (1, 1)",
     ),
-    upgrades={1: ("ALTER TABLE lanes ADD COLUMN detail BLOB",)},
+    upgrades={
+        1: ("ALTER TABLE lanes ADD COLUMN detail BLOB",),
+        2: (
+            "ALTER TABLE lanes ADD COLUMN counted BLOB",
+            *(f"ALTER TABLE firsts ADD COLUMN {column} INTEGER" for column in ("low", "high", "bin")),
+            *(f"ALTER TABLE {table} ADD COLUMN target TEXT NOT NULL DEFAULT ''" for table in ("firsts", "attempts")),
+            "ALTER TABLE attempts ADD COLUMN upto INTEGER",
+            "ALTER TABLE dead_letters ADD COLUMN origin INTEGER",
+            *(f"ALTER TABLE numbers ADD COLUMN {column}" for column in _NUMBERS),
+            f"UPDATE numbers SET bytes = (SELECT coalesce(sum({FIRSTS_BYTES}), 0) FROM firsts) "
+            f"+ (SELECT coalesce(sum({ATTEMPT_BYTES}), 0) FROM attempts)",
+            _BY_BIN,
+            *_BY_OFFSET,
+        ),
+    },
 )
+
+
+LANE_COLUMNS = (
+    "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, saved_at, "
+    "detail, counted"
+)
+FIRSTS_COLUMNS = "lane, partition, count, upto, offsets, at, milliseconds, status, low, high, bin, target"
+ATTEMPT_COLUMNS = 'lane, partition, "offset", state, tries, at, status, milliseconds, cause, target, upto'
+"""The columns of a lane's state and of its records, without their numbers."""
+
+
+def places(columns: str) -> str:
+    """A question mark for every column."""
+    return ", ".join("?" * len(columns.split(",")))
 
 
 def delivery_file(folder: Path, worker: int = 0) -> Path:

@@ -10,7 +10,18 @@ from pathlib import Path
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.sqlite.schema import DELIVERY, WAL_BYTES, delivery_file
+from tidings.delivery.push.sqlite.bins import bin_of, file_old_rows
+from tidings.delivery.push.sqlite.schema import (
+    ATTEMPT_BYTES,
+    ATTEMPT_COLUMNS,
+    DELIVERY,
+    FIRSTS_BYTES,
+    FIRSTS_COLUMNS,
+    LANE_COLUMNS,
+    WAL_BYTES,
+    delivery_file,
+    places,
+)
 from tidings.delivery.push.store import Burial, Flush, LaneKey, Loaded, SavedLane, Tally
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.log.sqlite.files import open_writer, translating
@@ -19,41 +30,60 @@ from tidings.log.sqlite.retention import give_back_pages
 from tidings.log.sqlite.wal import Wal
 
 SLICE = 500
+RECORDS_BYTES = 1 << 30
 GIVE_BACKS = 64
 """Turns of giving pages back (128 pages each) after a trim at the most: saves wait for it."""
 
 # Each looks at the oldest few rows only, so that a trim that finds nothing costs nothing.
 _TRIMS = tuple(
-    f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM (SELECT {key}, {age} FROM {table} {order} LIMIT ?) WHERE {age} < ?)"
-    for table, key, age, order in (
-        ("firsts", "first", "upto", "ORDER BY first"),
-        ("attempts", "number", "at", "ORDER BY number"),
-        ("dead_letters", "number", "last_at", "WHERE raised = 0 ORDER BY last_at"),
-        ("applied", "id", "at", "ORDER BY at"),
-        ("lanes", "lane", "saved_at", "WHERE state = 'deleted' ORDER BY saved_at"),
+    f"DELETE FROM {table} WHERE {key} IN "
+    f"(SELECT {key} FROM (SELECT {key}, {age} FROM {table} {order} LIMIT ?) WHERE {age} < ?) RETURNING {size}"
+    for table, key, age, order, size in (
+        ("firsts", "first", "upto", "ORDER BY first", FIRSTS_BYTES),
+        ("attempts", "number", "at", "ORDER BY number", ATTEMPT_BYTES),
+        ("dead_letters", "number", "last_at", "WHERE raised = 0 ORDER BY last_at", "0"),
+        ("applied", "id", "at", "ORDER BY at", "0"),
+        ("lanes", "lane", "saved_at", "WHERE state = 'deleted' ORDER BY saved_at", "0"),
     )
 )
+_OLDEST = """SELECT max(n) FROM (SELECT n FROM (
+  SELECT * FROM (SELECT first AS n FROM firsts ORDER BY first LIMIT :slice)
+  UNION ALL SELECT * FROM (SELECT number FROM attempts ORDER BY number LIMIT :slice)) ORDER BY n LIMIT :slice)"""
+_CUTS = (
+    f"DELETE FROM firsts WHERE first <= ? RETURNING upto, {FIRSTS_BYTES}",
+    f"DELETE FROM attempts WHERE number <= ? RETURNING at, {ATTEMPT_BYTES}",
+)
+
+
+_FIRSTS = f"INSERT INTO firsts (first, {FIRSTS_COLUMNS}) VALUES (?, {places(FIRSTS_COLUMNS)})"
+_ATTEMPTS = f"INSERT INTO attempts (number, {ATTEMPT_COLUMNS}) VALUES (?, {places(ATTEMPT_COLUMNS)})"
 
 
 class SqliteDeliveryStore:
     """Implements DeliveryStore. A lock keeps saves (on a thread) and look-ups (on the loop) apart."""
 
-    def __init__(self, folder: Path, worker: int = 0) -> None:
+    def __init__(self, folder: Path, worker: int = 0, records_bytes: int = RECORDS_BYTES) -> None:
         self._path = delivery_file(folder, worker)
+        self._records_bytes = records_bytes
         self._hold = Hold(self._path)
         self._db = open_writer(self._path, DELIVERY, WAL_BYTES)
+        file_old_rows(self._db)
         self._wal = Wal(self._db, WAL_BYTES)
         self._lock = threading.Lock()
 
     def load(self) -> Loaded:
         lanes = {}
         columns = (
-            "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error"
+            "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, "
+            "counted"
         )
-        for lane, partition, state, body, low, open_items, due, *tally in self._db.execute(f"SELECT {columns} FROM lanes"):
+        for lane, partition, state, body, low, open_items, due, *tally, more in self._db.execute(
+            f"SELECT {columns} FROM lanes"
+        ):
             key = LaneKey(LaneNumber(lane), Partition(partition))
+            counted = Tally(*tally, *(msgspec.msgpack.decode(more) if more else ()))
             lanes[key] = SavedLane(
-                key=key, state=state, body=body, low_water=low, open_items=open_items, next_due=due, tally=Tally(*tally)
+                key=key, state=state, body=body, low_water=low, open_items=open_items, next_due=due, tally=counted
             )
         marks = {Partition(p): Offset(o) for p, o in self._db.execute("SELECT partition, commands FROM marks")}
         return Loaded(lanes, marks)
@@ -79,10 +109,22 @@ class SqliteDeliveryStore:
 
     def trim(self, before: Instant) -> int:
         with self._lock, self._transaction():
-            gone = sum(self._db.execute(statement, (SLICE, before)).rowcount for statement in _TRIMS)
-        if not gone:
+            gone = [size for statement in _TRIMS for (size,) in self._db.execute(statement, (SLICE, before)).fetchall()]
+            self._db.execute("UPDATE numbers SET bytes = max(0, bytes - ?)", (sum(gone),))
+            count = len(gone) + self._cut()
+        if not count:
             self._tidy()
-        return gone
+        return count
+
+    def _cut(self) -> int:
+        """Remove a slice of the oldest records while all of them take more bytes than they may; how many."""
+        if self._db.execute("SELECT bytes FROM numbers").fetchone()[0] <= self._records_bytes:
+            return 0
+        upto = self._db.execute(_OLDEST, {"slice": SLICE}).fetchone()
+        gone = [row for statement in _CUTS for row in self._db.execute(statement, upto).fetchall()]
+        newest, size = max((at for at, _ in gone), default=0), sum(size for _, size in gone)
+        self._db.execute("UPDATE numbers SET bytes = max(0, bytes - ?), cut = max(cut, ?)", (size, newest))
+        return len(gone)
 
     def close(self) -> None:
         with self._lock:
@@ -119,21 +161,25 @@ class SqliteDeliveryStore:
 
     def _write(self, flush: Flush) -> None:
         run, many = self._db.execute, self._db.executemany
-        many("INSERT OR REPLACE INTO lanes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_lane_row, _stamped(flush)))
-        number = int(run("SELECT next FROM numbers").fetchone()[0])
+        many(f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS}) VALUES ({places(LANE_COLUMNS)})", map(_lane_row, _stamped(flush)))
+        number, size = int(run("SELECT next FROM numbers").fetchone()[0]), 0
         for key, firsts in flush.firsts.items():
             packed = [column.tobytes() for column in (firsts.offsets, firsts.at, firsts.milliseconds, firsts.status)]
             count, upto = len(firsts.offsets), firsts.at[-1]
-            run("INSERT INTO firsts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (number, *key, count, upto, *packed))
+            low, high = min(firsts.offsets), max(firsts.offsets)
+            filed = (low, high, bin_of(low, high), firsts.target)
+            run(_FIRSTS, (number, *key, count, upto, *packed, *filed))
             number += count
+            size += 150 + len(firsts.target) + 22 * count
         many(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _ATTEMPTS,
             (
-                (number + n, *a.key, a.offset, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause)
+                (number + n, *a.key, a.offset, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause, a.target, a.upto)
                 for n, a in enumerate(flush.attempts)
             ),
         )
-        run("UPDATE numbers SET next = ?", (number + len(flush.attempts),))
+        size += sum(150 + len(a.target) + len(a.cause) for a in flush.attempts)
+        run("UPDATE numbers SET next = ?, bytes = bytes + ?", (number + len(flush.attempts), size))
         self._write_letters(flush)
         many("INSERT OR IGNORE INTO applied VALUES (?, ?, ?)", ((a.id, a.at, a.result) for a in flush.applied))
         if flush.commands is not None:
@@ -158,9 +204,10 @@ def _stamped(flush: Flush) -> Iterable[tuple[SavedLane, Instant]]:
 def _lane_row(stamped: tuple[SavedLane, Instant]) -> tuple[object, ...]:
     lane, at = stamped
     tally = lane.tally
-    counted = (tally.delivered, tally.failed_attempts, tally.expired, tally.last_error)
+    columns = (tally.delivered, tally.failed_attempts, tally.expired, tally.last_error)
+    counted = msgspec.msgpack.encode(msgspec.structs.astuple(tally)[len(columns) :])
     detail = msgspec.json.encode(lane.detail)
-    return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *counted, at, detail)
+    return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *columns, at, detail, counted)
 
 
 def _flat(letters: Sequence[tuple[LaneKey, Offset]]) -> Iterable[tuple[int, int, int]]:

@@ -1,0 +1,113 @@
+"""The word for what became of an event, from a lane's state and the newest fact."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidings.clock import Instant
+from tidings.delivery.push.causes import sentence, target_of
+from tidings.delivery.push.lane import Back, Item, LaneState
+from tidings.delivery.push.port import DeliveryRecord
+from tidings.delivery.push.records import Last, Standing
+from tidings.delivery.push.status import status_of
+from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position
+
+
+def a_fact(state: str, at: int = 100, upto: int | None = None, offset: int = 5) -> DeliveryRecord:
+    return DeliveryRecord(
+        number=at,
+        position=Position(EMBEDDED, Offset(offset)),
+        state=state,
+        tries=1,
+        at=Instant(at),
+        cause="timeout",
+        upto=None if upto is None else Offset(upto),
+    )
+
+
+def a_lane(cursor: int, **tries: int) -> LaneState:
+    """A lane up to a cursor with open items such as o5=2: offset 5 after two tries."""
+    state = LaneState(Offset(cursor))
+    for name, count in tries.items():
+        offset = Offset(int(name[1:]))
+        item = Item(offset, tries=count, due=Instant(900), since=Instant(50), cause="timeout", again=name[0] == "a")
+        (state.again if item.again else state.open)[offset] = item
+    return state
+
+
+def behind_a_breaker(*taken: int) -> LaneState:
+    """Offsets 4 to 10 waited; these of them were taken, and 5 is open if it was."""
+    state = LaneState(Offset(20))
+    opened = {Offset(5): Item(Offset(5))} if 5 in taken else {}
+    state.back = Back(Offset(max(taken, default=3)), Offset(10), 0, opened)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("word", "state", "fact", "expected"),
+    [
+        ("active", a_lane(4), None, "processed"),
+        ("suspended", a_lane(4), None, "waiting"),
+        ("open", a_lane(4), None, "waiting"),
+        ("disabled", a_lane(9, o5=1), "retrying", "waiting"),
+        ("active", a_lane(9, o5=0), None, "sending"),
+        ("active", a_lane(9, o5=1), "retrying", "retrying"),
+        ("active", a_lane(9), "delivered", "delivered"),
+        ("active", a_lane(9), "dead", "dead"),
+        ("active", a_lane(9), "expired", "expired"),
+        ("active", a_lane(9), None, "unrecorded"),
+        ("active", a_lane(9), "retrying", "unrecorded"),
+        ("active", a_lane(9, a5=0), "dead", "redelivering"),
+        ("open", a_lane(9, a5=0), "dead", "waiting"),
+        ("active", a_lane(4), "delivered", "redelivering"),
+        ("republishing", behind_a_breaker(), None, "waiting"),
+        ("republishing", behind_a_breaker(4, 5), None, "redelivering"),
+        ("republishing", behind_a_breaker(4, 5, 6), "delivered", "redelivering"),
+        ("republishing", behind_a_breaker(6), "delivered", "delivered"),
+        ("deleted", a_lane(4), None, "deleted"),
+        ("deleted", a_lane(9, o5=2), "retrying", "deleted"),
+        ("deleted", a_lane(9), "delivered", "delivered"),
+    ],
+)
+def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, expected: str) -> None:
+    last = None if fact is None else Last(a_fact(fact), 3, Instant(50))
+    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), Standing(word, state), last)
+    assert found.state == expected
+    if expected == "deleted":
+        assert (found.cause, found.message) == (
+            "subscription-deleted",
+            "the subscription was deleted before it was delivered",
+        )
+    if expected == "retrying":
+        assert (found.next_due, found.attempts, found.cause, found.first_at) == (900, 3, "timeout", 50)
+
+
+def test_an_event_that_was_skipped_says_so_unless_something_newer_is_known() -> None:
+    skipped = [a_fact("skipped", at=200, upto=8, offset=2)]
+    here = Position(EMBEDDED, Offset(5))
+    standing = Standing("active", a_lane(9))
+
+    def state(last: Last | None) -> str:
+        return status_of(LaneNumber(1), here, standing, last, skipped).state
+
+    assert state(None) == "skipped"
+    assert state(Last(a_fact("retrying", at=100), 1, Instant(100))) == "skipped"
+    assert state(Last(a_fact("delivered", at=300), 1, Instant(300))) == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("cause", "says"),
+    [
+        ("", ""),
+        ("status-503", "the endpoint answered 503"),
+        ("timeout", "no answer came in time"),
+        ("expired unread: 3 after 5", "its retention ended before it was delivered"),
+        ("a batch is too large", "a batch is too large"),
+    ],
+)
+def test_a_cause_is_told_in_words(cause: str, says: str) -> None:
+    assert sentence(cause) == says
+
+
+def test_a_target_is_kept_without_what_may_be_secret() -> None:
+    assert target_of("https://user:secret@hooks.example:8443/in/box?token=abc") == "https://hooks.example:8443/in/box"

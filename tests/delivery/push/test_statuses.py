@@ -1,0 +1,269 @@
+"""Statuses of a lane's events, page by page, over real files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidings.clock import Instant
+from tidings.delivery.push import statuses
+from tidings.delivery.push.lane import Item, LaneState, encode
+from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
+from tidings.delivery.push.sqlite.bins import bin_of, bins_between
+from tidings.delivery.push.statuses import Question, Statuses
+from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneKey, SavedLane, Tally
+from tidings.log.block import packed
+from tidings.log.port import Routed
+from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
+from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
+
+KEY = LaneKey(LaneNumber(3), EMBEDDED)
+
+
+class Files:
+    """The files of delivery and routing, written by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = SqliteDeliveryStore(folder)
+        self.lanes = SqliteLanesWriter(folder)
+        self.reader = SqliteDeliveryReader(folder)
+        self.lanes_reader = SqliteLanesReader(folder)
+        self.statuses = Statuses(self.reader, self.lanes_reader)
+        self._time = 0
+
+    def route(self, *offsets: int, upto: int = 0) -> None:
+        blocks = [packed(KEY.lane, offsets)] if offsets else []
+        self.lanes.write(Routed(blocks, embedded(upto or offsets[-1])))
+
+    def save(
+        self, cursor: int, delivered: list[int] | None = None, facts: dict[int, str] | None = None, word: str = "active"
+    ) -> None:
+        """The lane is at `cursor`; these were delivered at once, of others there are facts. What is retried is open."""
+        self._time += 1
+        at = Instant(self._time)
+        state = LaneState(Offset(cursor))
+        firsts = Firsts()
+        for offset in delivered or []:
+            firsts.add(offset, at, 1.5, 204)
+        for offset, fact in sorted((facts or {}).items()):
+            if fact == "retrying":
+                state.open[Offset(offset)] = Item(Offset(offset), tries=1, due=Instant(99), since=at, cause="timeout")
+        attempts = [
+            Attempted(KEY, Offset(offset), fact, 1, at, 500, 2.0, "status-500", "http://there/in")
+            for offset, fact in (facts or {}).items()
+        ]
+        lane = SavedLane(
+            key=KEY, state=word, body=encode(state), low_water=state.low_water, open_items=0, next_due=None, tally=Tally()
+        )
+        self.store.save(Flush(lanes=[lane], firsts={KEY: firsts} if delivered else {}, attempts=attempts, at=at))
+
+    def listed(self, limit: int = 100, **question: object) -> list[tuple[int, str]]:
+        """Every page of an answer."""
+        found: list[tuple[int, str]] = []
+        asked = Question(limit=limit, **question)  # type: ignore[arg-type]
+        while True:
+            page = self.statuses.page(KEY.lane, asked)
+            assert len(page.found) <= limit
+            found += [(one.position.offset, one.state) for one in page.found]
+            if page.before is None:
+                return found
+            asked = Question(limit=limit, **{**question, "below": page.before})  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        for one in (self.store, self.lanes, self.reader, self.lanes_reader):
+            one.close()
+
+
+@contextmanager
+def files(folder: Path) -> Iterator[Files]:
+    made = Files(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@given(st.integers(0, 1 << 58), st.integers(0, 1 << 20), st.data())
+def test_a_row_is_found_by_any_of_its_offsets(low: int, length: int, data: st.DataObject) -> None:
+    offset = data.draw(st.integers(low, low + length))
+    number = bin_of(low, low + length)
+    assert number < 1 << 63
+    assert any(first <= number <= last for first, last in bins_between(offset, offset))
+
+
+def test_every_event_of_a_lane_is_listed_once_newest_first(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(1, 2, 3, 5, 8)
+        one.save(5, delivered=[1, 3], facts={2: "dead", 5: "retrying"})
+        expected = [(8, "processed"), (5, "retrying"), (3, "delivered"), (2, "dead"), (1, "delivered")]
+        assert one.listed() == one.listed(limit=2) == expected
+        assert one.listed(states=frozenset(("dead", "retrying"))) == [(5, "retrying"), (2, "dead")]
+        assert one.listed(states=frozenset(("processed", "retrying"))) == [(8, "processed"), (5, "retrying")]
+        assert one.listed(states=frozenset(("delivered",)), limit=1) == [(3, "delivered"), (1, "delivered")]
+        assert one.listed(above=Offset(2), below=Offset(8)) == [(5, "retrying"), (3, "delivered")]
+
+
+def test_what_waits_behind_a_stop_is_waiting_without_a_record(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(*range(1, 5001))
+        one.save(2, delivered=[1, 2], word="open")
+        page = one.statuses.page(KEY.lane, Question(states=frozenset(("waiting",)), limit=3))
+        assert [(status.position.offset, status.state) for status in page.found] == [
+            (5000, "waiting"),
+            (4999, "waiting"),
+            (4998, "waiting"),
+        ]
+        assert len(one.listed(states=frozenset(("waiting",)), limit=1000)) == 4998
+
+
+def test_a_few_events_among_millions_of_others_are_found_in_few_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with files(tmp_path) as one:
+        one.route(7, 1_000_000, 90_000_000)
+        one.save(90_000_000, delivered=[7, 90_000_000, 1_000_000])
+        looks = 0
+        real = one.reader.last_between
+
+        def counted(*asked: object) -> object:
+            nonlocal looks
+            looks += 1
+            return real(*asked)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(one.reader, "last_between", counted)
+        assert one.listed() == [(90_000_000, "delivered"), (1_000_000, "delivered"), (7, "delivered")]
+        assert looks < 30
+
+
+def test_what_left_the_lane_is_listed_as_long_as_it_is_recorded(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(1, 2, 3)
+        one.save(3, delivered=[1, 3], facts={2: "dead"})
+        one.lanes.trim(embedded(3))
+        one.route(9)
+        assert one.listed() == [(9, "processed"), (3, "delivered"), (2, "dead"), (1, "delivered")]
+
+
+def test_a_page_with_nothing_in_it_says_where_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "LOOKS", 100)
+    with files(tmp_path) as one:
+        one.route(*range(1, 5001))
+        one.save(5000, delivered=list(range(2, 5001)), facts={1: "skipped"})
+        page = one.statuses.page(KEY.lane, Question(states=frozenset(("skipped",))))
+        assert (page.found, page.before) != ([], None)
+        assert one.listed(states=frozenset(("skipped",))) == [(1, "skipped")]
+
+
+def test_one_event_is_told_with_its_whole_history_newest_first(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(4, 6)
+        one.save(6, facts={4: "retrying"}, delivered=[6])
+        one.save(6, facts={4: "dead"})
+        found = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(4)))
+        assert found is not None
+        assert (found.state, found.attempts, found.first_at, found.at, found.cause) == ("dead", 2, 1, 2, "status-500")
+        assert [(fact.state, fact.at, fact.target) for fact in found.history] == [
+            ("dead", 2, "http://there/in"),
+            ("retrying", 1, "http://there/in"),
+        ]
+        assert one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(5))) is None
+
+
+def test_a_rewound_lane_tells_of_both_deliveries(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(1, 2)
+        one.save(2, delivered=[1, 2])
+        one.save(0)
+        assert one.listed() == [(2, "redelivering"), (1, "redelivering")]
+        one.save(2, delivered=[2], facts={1: "dead"})
+        assert one.listed() == [(2, "delivered"), (1, "dead")]
+        twice = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(2)))
+        assert twice is not None and (twice.attempts, len(twice.history)) == (2, 2)
+
+
+FATES = st.sampled_from(["delivered", "dead", "expired", "retrying", "none"])
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(st.integers(1, 2000), FATES), max_size=60), st.integers(1, 20), st.integers(1, 30), st.integers(0, 60)
+)
+def test_pages_of_any_size_tell_the_same_as_asking_for_each_event(
+    steps: list[tuple[int, str]], limit: int, every: int, unread: int
+) -> None:
+    with TemporaryDirectory() as folder, files(Path(folder)) as one:
+        offset, open_items, done, fates = 0, dict[int, str](), list[int](), dict[int, str]()
+        for n, (gap, fate) in enumerate(steps):
+            offset += gap
+            one.route(offset)
+            if n >= len(steps) - unread:
+                continue
+            match fate:
+                case "delivered":
+                    done.append(offset)
+                case "dead" | "expired":
+                    fates[offset] = fate
+                case "retrying":
+                    open_items[offset] = "retrying"
+            if n % every == 0:
+                one.save(offset, done, {**fates, **open_items})
+                done, fates = [], {}
+        expected = []
+        at = 0
+        for gap, _ in steps:
+            at += gap
+            status = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(at)))
+            assert status is not None
+            expected.insert(0, (at, status.state))
+        assert one.listed(limit=limit) == expected
+        for word in {state for _, state in expected}:
+            assert one.listed(limit=limit, states=frozenset((word,))) == [pair for pair in expected if pair[1] == word]
+
+
+def test_a_file_of_the_version_before_is_lifted_and_its_records_are_found(tmp_path: Path) -> None:
+    with files(tmp_path) as one:
+        one.route(1, 2, 3)
+        one.save(3, delivered=[1, 3], facts={2: "dead"})
+    path = tmp_path / "delivery-0.db"
+    database = sqlite3.connect(path)
+    for index in ("firsts_by_bin", "attempts_by_offset", "attempts_of_ranges"):
+        database.execute(f"DROP INDEX {index}")
+    for table, columns in {
+        "lanes": ("counted",),
+        "firsts": ("low", "high", "bin", "target"),
+        "attempts": ("target", "upto"),
+        "dead_letters": ("origin",),
+        "numbers": ("bytes", "cut", "filed"),
+    }.items():
+        for column in columns:
+            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    database.execute("PRAGMA user_version = 2")
+    database.commit()
+    database.close()
+    with files(tmp_path) as one:
+        assert one.listed() == [(3, "delivered"), (2, "dead"), (1, "delivered")]
+        assert one.store.load().lanes[KEY].tally == Tally()
+
+
+def test_records_beyond_their_bytes_go_oldest_first_and_the_reader_says_so(tmp_path: Path) -> None:
+    store, reader = SqliteDeliveryStore(tmp_path, records_bytes=200_000), SqliteDeliveryReader(tmp_path)
+    for n in range(1, 1501):
+        firsts = Firsts()
+        firsts.add(2 * n, n, 1.0, 204)
+        failed = Attempted(KEY, Offset(2 * n + 1), "dead", 1, Instant(n), 500, 1.0, "status-500")
+        store.save(Flush(firsts={KEY: firsts}, attempts=[failed]))
+    assert reader.kept(KEY.lane).cut == 0
+    while store.trim(Instant(0)):
+        pass
+    cut = reader.kept(KEY.lane).cut
+    left = reader.deliveries(KEY.lane, None, 5000)
+    assert 0 < len(left) < 1500
+    assert 500 <= cut <= left[-1].at
+    assert left[0].at == 1500
+    store.close()
+    reader.close()
