@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.builders import a_filter, a_subscription, an_exposure
 from tests.pipeline.world import World
-from tidings.pipeline.route import ROUTED_SCHEMA, RoutePlan, route_entries
+from tidings.pipeline.route import RoutePlan, route_pages
+from tidings.pipeline.rows import ROUTED_SCHEMA, as_arrow, span
+from tidings.pipeline.source import pages, ranges_in
 from tidings.registry.model import ProjectionText, Scope
 
 pytestmark = pytest.mark.spark
@@ -231,28 +233,22 @@ def stage_that_dies_of(poison: int, frame: DataFrame, plan: RoutePlan) -> DataFr
     return frame.mapInArrow(partial(_die_of, poison, plan), ROUTED_SCHEMA)
 
 
-def _die_of(poison: int, plan: RoutePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    def checked() -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = zip(batch.column("offset").to_pylist(), batch.column("topic").to_pylist(), strict=True)
-            if any(offset == poison and topic != -1 for offset, topic in rows):
-                os._exit(1)
-            yield batch
-
-    yield from route_entries(plan, checked())
+def _die_of(poison: int, plan: RoutePlan, ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for after, upto in ranges_in(ranges):
+        if after < poison <= upto:
+            os._exit(1)
+        yield from route_pages(plan, after, upto, pages(plan.data, after, upto))
 
 
 def stage_that_always_fails(frame: DataFrame, plan: RoutePlan) -> DataFrame:
     return frame.mapInArrow(_fail, ROUTED_SCHEMA)
 
 
-def _fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if batch.num_rows > 1 or batch.column("topic")[0].as_py() != -1:
+def _fail(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for after, upto in ranges_in(ranges):
+        if after < upto:
             raise ValueError("nothing works today")
-        yield pa.record_batch(
-            [[2], [None], batch.column("at"), batch.column("offset"), *[[None]] * 4], names=ROUTED_SCHEMA.names
-        )
+        yield as_arrow([span(after, upto)])
 
 
 def _batches(world: World) -> int:

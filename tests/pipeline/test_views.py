@@ -18,7 +18,8 @@ from tidings.events.stored import head_of
 from tidings.filters.passage import Stop, through
 from tidings.log.block import DIGEST, REFERENCE
 from tidings.log.position import LaneNumber, TopicNumber, embedded
-from tidings.pipeline.route import ASIDE, BLOCK, BODY, Routing
+from tidings.pipeline.route import Routing
+from tidings.pipeline.rows import ASIDE, BLOCK, BODY
 from tidings.registry.model import FilterText, ProjectionText, Route
 from tidings.registry.passages import passage_of
 

@@ -1,4 +1,4 @@
-"""What is done: entries in, blocks of lane entries out. A stage from frame to frame, the same for a stream's batch and a range.
+"""What is done: ranges of the log in, blocks of lane entries out. A stage from frame to frame, for a stream's batch and a range.
 
 Every Spark Python worker keeps the compiled router of the newest registry revision it was told of.
 """
@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from tidings import filters
 from tidings.errors import FilterSyntaxError
@@ -23,41 +22,13 @@ from tidings.filters import RE2_ONLY, RegexRules
 from tidings.filters.router import Batch, Router, RouteSpec
 from tidings.log.block import REFERENCE
 from tidings.log.position import EMBEDDED, START, Marks, embedded
-from tidings.pipeline.source import MARKER
+from tidings.log.sqlite.reader import Columns
+from tidings.pipeline.rows import BLOCK, ROUTED_SCHEMA, Row, as_arrow, aside, block, body, merged, size, span
+from tidings.pipeline.source import pages, ranges_in
 from tidings.pipeline.views import Seen, View, Views, both
 from tidings.registry.model import Route
 from tidings.registry.passages import passage_of
 from tidings.registry.store import open_reader
-
-BLOCK, ASIDE, SCANNED, BODY = 0, 1, 2, 3
-
-ROUTED_SCHEMA = StructType(
-    [
-        StructField("kind", IntegerType()),
-        StructField("lane", IntegerType()),
-        StructField("first", LongType()),
-        StructField("last", LongType()),
-        StructField("offsets", BinaryType()),
-        StructField("digests", BinaryType()),
-        StructField("body", BinaryType()),
-        StructField("reason", StringType()),
-    ]
-)
-"""BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
-BODY: what projections left of entry `first`, kept under the one digest in `digests`."""
-
-ROUTED_ARROW = pa.schema(
-    [
-        ("kind", pa.int32()),
-        ("lane", pa.int32()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-        ("offsets", pa.binary()),
-        ("digests", pa.binary()),
-        ("body", pa.binary()),
-        ("reason", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,72 +43,44 @@ class RoutePlan:
     revision: int
     floor: int
     regex: RegexRules = RE2_ONLY
-    budget: int = 32 << 20
+    budget: int = 16 << 20
 
 
 def stage(frame: DataFrame, plan: RoutePlan) -> DataFrame:
-    """The routed form of `frame`, whose rows are entries and markers as `source.py` makes them."""
-    return frame.mapInArrow(partial(route_entries, plan), ROUTED_SCHEMA)
+    """The routed form of what the ranges in `frame` stand for; `source.py` makes them."""
+    return frame.mapInArrow(partial(route_ranges, plan), ROUTED_SCHEMA)
 
 
-def route_entries(plan: RoutePlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker: one call for each input partition of a batch."""
+def route_ranges(plan: RoutePlan, ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a worker, one call for each task. The worker reads the log by itself: sending entries through Spark's Java process
+    costs more than reading and routing them."""
+    for after, upto in ranges_in(ranges):
+        yield from route_pages(plan, after, upto, pages(plan.data, after, upto))
+
+
+def route_pages(plan: RoutePlan, after: int, upto: int, pages: Iterator[Columns]) -> Iterator[pa.RecordBatch]:
+    """What came of the entries in (after, upto], as far as the budget allows, and how far that is."""
     routing = _routing_for(plan)
-    spent, stopped_at = 0, None
-    for batch in batches:
-        topics = batch.column("topic").to_numpy()
-        markers = np.flatnonzero(topics == MARKER)
-        rows: list[Row] = []
-        events = batch if not len(markers) else batch.filter(pa.array(topics != MARKER))
-        if events.num_rows and stopped_at is None:
-            rows, reached = _routed(routing, events, plan.budget - spent)
-            spent += sum(map(_size, rows))
-            if spent > plan.budget or reached < int(events.column("offset")[-1].as_py()):
-                stopped_at = reached
-        # Only now: events and the marker that closes their partition may come in one batch.
-        for index in markers:
-            rows += _scanned(batch, int(index), stopped_at)
-        if rows:
-            yield _as_arrow(rows)
+    blocks: list[Row] = []
+    spent, reached = 0, upto
+    for page in pages:
+        rows, reached = _routed(routing, page, plan.budget - spent)
+        spent += sum(map(size, rows))
+        blocks += [row for row in rows if row.kind == BLOCK]
+        if others := [row for row in rows if row.kind != BLOCK]:
+            yield as_arrow(others)
+        if spent > plan.budget or reached < page.offsets[-1]:
+            break
+        reached = upto
+    # After a stop the empty span says where the range ends, so that the sink knows of the rest.
+    spans = [span(after, reached)] if reached == upto else [span(after, reached), span(upto, upto)]
+    yield as_arrow([*(row for _, row in merged(blocks)), *spans])
 
 
-Row = tuple[int, int | None, int, int, bytes | None, bytes | None, bytes | None, str | None]
-
-
-def _size(row: Row) -> int:
-    return sum(len(column) for column in row[4:7] if isinstance(column, bytes))
-
-
-def _as_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.record_batch(
-        [pa.array(column, field.type) for column, field in zip(columns, ROUTED_ARROW, strict=True)], schema=ROUTED_ARROW
-    )
-
-
-def _scanned(batch: pa.RecordBatch, index: int, stopped_at: int | None) -> Iterator[Row]:
-    """What was read of a partition, and after a stop also where it ends, so that the sink knows of the rest."""
-    after = int(batch.column("at")[index].as_py())
-    upto = int(batch.column("offset")[index].as_py())
-    yield _span(after, upto if stopped_at is None else stopped_at)
-    if stopped_at is not None:
-        yield _span(upto, upto)
-
-
-def _span(after: int, upto: int) -> Row:
-    return (SCANNED, None, after, upto, None, None, None, None)
-
-
-def _routed(routing: Routing, events: pa.RecordBatch, budget: int) -> tuple[list[Row], int]:
-    """The rows of these events, and how far they go: less than all of them when bodies spent the budget."""
-    offsets = events.column("offset").to_numpy()
-    batch = Batch(
-        positions=offsets.tolist(),
-        topics=events.column("topic").to_pylist(),
-        heads=events.column("head").to_pylist(),
-        datas=events.column("data").to_pylist(),
-    )
-    return routing.route(batch, offsets, budget)
+def _routed(routing: Routing, page: Columns, budget: int) -> tuple[list[Row], int]:
+    """The rows of these entries, and how far they go: less than all of them when bodies spent the budget."""
+    batch = Batch(positions=page.offsets, topics=page.topics, heads=page.heads, datas=page.datas)
+    return routing.route(batch, np.array(page.offsets, np.int64), budget)
 
 
 def _runs(lanes: Any, offsets: Any) -> Iterator[tuple[int, Any]]:
@@ -147,18 +90,6 @@ def _runs(lanes: Any, offsets: Any) -> Iterator[tuple[int, Any]]:
     starts = np.concatenate(([0], np.flatnonzero(np.diff(lanes)) + 1))
     for start, run in zip(starts, np.split(offsets, starts[1:]), strict=True):
         yield int(lanes[start]), run
-
-
-def _aside(lane: int | None, offset: int, reason: str) -> Row:
-    return (ASIDE, lane, offset, offset, None, None, None, reason)
-
-
-def _block(lane: int, offsets: Any, digests: bytes | None = None) -> Row:
-    return (BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), digests, None, None)
-
-
-def _body(offset: int, digest: bytes, data: bytes) -> Row:
-    return (BODY, None, offset, offset, None, digest, data, None)
 
 
 Way: TypeAlias = RouteSpec | View | str
@@ -198,14 +129,14 @@ class Routing:
             if lane in seen.entries:
                 seen.entries[lane] += [(event, REFERENCE) for event in np.searchsorted(offsets, run).tolist()]
             else:
-                rows.append(_block(lane, run))
+                rows.append(block(lane, run))
         rows += [_projected(lane, sorted(entries), offsets) for lane, entries in seen.entries.items()]
-        rows += [_body(int(offsets[event]), digest, data) for event, digest, data in seen.bodies]
-        rows += [_aside(lane, int(offsets[event]), reason) for event, lane, reason in (*matches.aside, *seen.aside)]
+        rows += [body(int(offsets[event]), digest, data) for event, digest, data in seen.bodies]
+        rows += [aside(lane, int(offsets[event]), reason) for event, lane, reason in (*matches.aside, *seen.aside)]
         if self._broken is not None:
             missed = self._broken.route(batch)
             pairs = zip(missed.events.tolist(), missed.lanes.tolist(), strict=True)
-            rows += [_aside(lane, int(offsets[event]), self._reasons[lane]) for event, lane in pairs]
+            rows += [aside(lane, int(offsets[event]), self._reasons[lane]) for event, lane in pairs]
         return rows, reached
 
 
@@ -221,7 +152,7 @@ def _way_of(route: Route, regex: RegexRules) -> Way:
 
 def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> Row:
     """The block of a lane of which some entries have bodies."""
-    return _block(lane, offsets[[event for event, _ in entries]], b"".join(digest for _, digest in entries))
+    return block(lane, offsets[[event for event, _ in entries]], b"".join(digest for _, digest in entries))
 
 
 def _spec(route: Route, parsed: filters.Filter | None) -> RouteSpec:

@@ -129,8 +129,10 @@ def _keep_running(
         stop.wait(pause)
 
 
-def start_query(settings: Settings, spark: SparkSession, sink: LaneSink, parts: Parts, checkpoint: Path) -> StreamingQuery:
-    """The one streaming query, from where the lanes are routed."""
+def start_query(
+    settings: Settings, spark: SparkSession, sink: LaneSink, parts: Parts, checkpoint: Path, rows: str = "ranges"
+) -> StreamingQuery:
+    """The one streaming query, from where the lanes are routed. `rows` is what the sink's stage takes; see `LogSource`."""
     frame = (
         spark.readStream.format(FORMAT)
         .option("data", str(settings.data))
@@ -138,6 +140,7 @@ def start_query(settings: Settings, spark: SparkSession, sink: LaneSink, parts: 
         .option("events", str(settings.pipeline.batch_events))
         .option("bytes", str(settings.pipeline.batch_bytes))
         .option("warm", str(settings.pipeline.warm_interval))
+        .option("rows", rows)
         .load()
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -20,7 +20,8 @@ from tidings.log.port import Aside, Block, Body, BodyKey, LanesWriter, Limit, Ro
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import Board
-from tidings.pipeline.route import ASIDE, BLOCK, BODY, SCANNED, RoutePlan
+from tidings.pipeline.route import RoutePlan
+from tidings.pipeline.rows import ASIDE, BLOCK, BODY, SCANNED, Row, from_arrow, merged
 from tidings.pipeline.source import FORMAT
 from tidings.registry.port import RegistryReader
 
@@ -76,15 +77,17 @@ class LaneSink:
         return False
 
     def _route(self, frame: DataFrame) -> None:
-        """Route the frame, in several steps when a task stopped at its budget."""
-        while True:
-            begun = self._routed()
-            scanned, wanted = self._write(self._stage(frame, self._current_plan()).toArrow(), begun)
-            if scanned >= wanted:
-                return
-            if scanned == begun:
-                raise RuntimeError(f"the batch begins above {begun}, up to where the lanes are routed")
-            frame = frame.where(f"offset > {scanned}")
+        """Route the frame. When a task stopped at its budget, the rest is read again in ranges of what came through."""
+        begun = self._routed()
+        scanned, wanted = self._write(self._stage(frame, self._current_plan()).toArrow(), begun)
+        if scanned == begun < wanted:
+            raise RuntimeError(f"the batch begins above {begun}, up to where the lanes are routed")
+        step = scanned - begun
+        while scanned < wanted:
+            begun, upto = scanned, min(scanned + step, wanted)
+            rest = self._range(frame.sparkSession, begun, upto)
+            scanned, _ = self._write(self._stage(rest, self._current_plan()).toArrow(), begun)
+            step = 2 * step if scanned == upto else scanned - begun
 
     def _recover(self, spark: SparkSession, reader: SqliteLogReader) -> None:
         """Route from the log itself in ranges, halving what fails, up to the newest entry now: the batch ended below it."""
@@ -117,7 +120,7 @@ class LaneSink:
         return True
 
     def _range(self, spark: SparkSession, after: int, upto: int) -> DataFrame:
-        reader = spark.read.format(FORMAT).option("data", str(self._data))
+        reader = spark.read.format(FORMAT).option("data", str(self._data)).option("rows", "ranges")
         return reader.option("after", str(after)).option("upto", str(upto)).load()
 
     def _set_aside(self, offset: int, reason: str) -> None:
@@ -128,8 +131,8 @@ class LaneSink:
 
     def _write(self, found: pa.Table, begun: int) -> tuple[int, int]:
         """Write what was found up to where the scanning is without a gap; how far that is, and how far the frame goes."""
-        rows = found.to_pylist()
-        scans = sorted((row["first"], row["last"]) for row in rows if row["kind"] == SCANNED)
+        rows = from_arrow(found)
+        scans = sorted((row.first, row.last) for row in rows if row.kind == SCANNED)
         scanned, wanted = begun, begun
         for first, last in scans:
             wanted = max(wanted, last, first)
@@ -168,43 +171,31 @@ class LaneSink:
         return self._plan
 
 
-def _blocks(rows: list[dict[str, object]], upto: int) -> Iterator[Block]:
-    found = [row for row in rows if row["kind"] == BLOCK and _number(row["first"]) <= upto]
-    for row in sorted(found, key=lambda row: (_number(row["lane"]), _number(row["first"]))):
-        offsets, digests = _bytes(row["offsets"]), row["digests"]
+def _blocks(rows: Sequence[Row], upto: int) -> Iterator[Block]:
+    for lane, row in merged(row for row in rows if row.kind == BLOCK and row.first <= upto):
         yield Block(
-            lane=LaneNumber(_number(row["lane"])),
+            lane=LaneNumber(lane),
             partition=EMBEDDED,
-            first=Offset(_number(row["first"])),
-            last=Offset(_number(row["last"])),
-            count=len(offsets) // 8,
-            offsets=offsets,
-            digests=None if digests is None else _bytes(digests),
+            first=Offset(row.first),
+            last=Offset(row.last),
+            count=row.entries,
+            offsets=row.offsets,
+            digests=row.digests,
         )
 
 
-def _bodies(rows: list[dict[str, object]], upto: int) -> Iterator[Body]:
+def _bodies(rows: Sequence[Row], upto: int) -> Iterator[Body]:
     for row in rows:
-        if row["kind"] == BODY and _number(row["first"]) <= upto:
-            position = Position(EMBEDDED, Offset(_number(row["first"])))
-            yield Body(BodyKey(position, _bytes(row["digests"])), _bytes(row["body"]))
+        if row.kind == BODY and row.first <= upto:
+            position = Position(EMBEDDED, Offset(row.first))
+            yield Body(BodyKey(position, row.digests or b""), row.body or b"")
 
 
-def _asides(rows: list[dict[str, object]], upto: int) -> Iterator[Aside]:
+def _asides(rows: Sequence[Row], upto: int) -> Iterator[Aside]:
     for row in rows:
-        if row["kind"] == ASIDE and _number(row["first"]) <= upto:
-            lane = None if row["lane"] is None else LaneNumber(_number(row["lane"]))
-            yield Aside(Position(EMBEDDED, Offset(_number(row["first"]))), lane, str(row["reason"]))
-
-
-def _number(value: object) -> int:
-    assert isinstance(value, int)
-    return value
-
-
-def _bytes(value: object) -> bytes:
-    assert isinstance(value, bytes)
-    return value
+        if row.kind == ASIDE and row.first <= upto:
+            lane = None if row.lane is None else LaneNumber(row.lane)
+            yield Aside(Position(EMBEDDED, Offset(row.first)), lane, row.reason or "")
 
 
 def _first_line(error: Exception) -> str:

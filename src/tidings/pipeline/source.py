@@ -1,13 +1,15 @@
 """Where rows come from: the embedded log as a Spark data source, for streams and for single ranges.
 
 A row is one entry. Every input partition ends with a marker row (topic -1, `offset` = how far it read, `at` = after what it
-began), so that the stage learns how far was scanned even when nothing matched, and so that a marker alone keeps workers warm.
+began). Routing asks for these rows alone and reads the entries in its own workers (docs/decisions/007-ranges.md); a marker of an
+empty range keeps the workers warm.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from tidings.log.port import Limit
 from tidings.log.position import embedded
-from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.log.sqlite.reader import Columns, SqliteLogReader
 from tidings.log.wake import Listener
 
 FORMAT = "tidings-log"
@@ -37,14 +39,17 @@ _ARROW = pa.schema(
 )
 
 _READ = Limit(entries=5000, bytes=8 << 20)
-_SPLIT_ABOVE = 4000
-"""A batch with more entries than this is read by two tasks at once; below it, a second task costs more than it saves."""
+_ALONE = 4000
+"""A batch of no more entries than this is one task: below it, a second one costs more than it saves."""
+TASKS = 4
+"""Tasks of one batch at the most."""
 
 
 class LogSource(DataSource):
     """`spark.readStream.format("tidings-log")` follows the log; `spark.read` with `after` and `upto` reads one range.
 
-    Options: `data` (the data folder), `after` (where a stream begins), `events`, `bytes` (limits of a batch), `warm` (seconds).
+    Options: `data` (the data folder), `after` (where a stream begins), `events`, `bytes` (limits of a task), `warm` (seconds),
+    `rows`: `entries`, or `ranges` for the closing rows alone, when whoever takes them reads the entries by itself.
     """
 
     @classmethod
@@ -68,19 +73,20 @@ class RangeReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition((int(self._options["after"]), int(self._options["upto"])))]
+        return _split(int(self._options["after"]), int(self._options["upto"]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return entries(Path(self._options["data"]), *partition.value)
+        return _read(self._options, *partition.value)
 
 
 class FollowingReader(DataSourceStreamReader):
     """Follows the log. Spark's offsets are `{"offset": n, "tick": k}`; a tick alone makes a batch that only keeps workers warm."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
         self._data = Path(options["data"])
         self._after = int(options["after"])
-        self._limit = Limit(entries=int(options["events"]), bytes=int(options["bytes"]))
+        self._limit = Limit(entries=TASKS * int(options["events"]), bytes=TASKS * int(options["bytes"]))
         self._warm = float(options["warm"])
         self._log: SqliteLogReader | None = None
         self._wake: Listener | None = None
@@ -103,14 +109,10 @@ class FollowingReader(DataSourceStreamReader):
             wake.wait(min(left, 1.0))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        after, upto = start["offset"], end["offset"]
-        if upto - after <= _SPLIT_ABOVE:
-            return [InputPartition((after, upto))]
-        middle = (after + upto) // 2
-        return [InputPartition((after, middle)), InputPartition((middle, upto))]
+        return _split(start["offset"], end["offset"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return entries(self._data, *partition.value)
+        return _read(self._options, *partition.value)
 
     def stop(self) -> None:
         if self._wake is not None:
@@ -127,26 +129,41 @@ class FollowingReader(DataSourceStreamReader):
         return {**self.__dict__, "_log": None, "_wake": None}
 
 
+def _split(after: int, upto: int) -> Sequence[InputPartition]:
+    """The range (after, upto], in parts of about the same size that are tasks of their own."""
+    tasks = min(TASKS, max(1, (upto - after) // _ALONE))
+    ends = [after + (upto - after) * task // tasks for task in range(tasks + 1)]
+    return [InputPartition(part) for part in pairwise(ends)]
+
+
+def _read(options: Mapping[str, str], after: int, upto: int) -> Iterator[pa.RecordBatch]:
+    if options.get("rows", "entries") == "entries":
+        yield from map(_as_arrow, pages(Path(options["data"]), after, upto))
+    yield pa.record_batch([[upto], [MARKER], [after], [None], [None]], schema=_ARROW)
+
+
+def ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int]]:
+    """The ranges (after, upto] that are closed in these batches."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("topic", "at", "offset"))
+        yield from ((after, upto) for topic, after, upto in zip(*columns, strict=True) if topic == MARKER)
+
+
 _readers: dict[Path, SqliteLogReader] = {}
 
 
-def entries(data: Path, after: int, upto: int) -> Iterator[pa.RecordBatch]:
-    """The entries in (after, upto] as Arrow batches, then the marker. The reader stays open for the next batch."""
+def pages(data: Path, after: int, upto: int) -> Iterator[Columns]:
+    """The entries in (after, upto], a bounded number at a time. The reader stays open for the next range."""
     log = _readers.get(data) or _readers.setdefault(data, SqliteLogReader(data))
     at = after
     while at < upto:
-        columns = log.scan_columns(embedded(at), embedded(upto), _READ)
-        if not columns.offsets:
-            break
-        at = columns.offsets[-1]
-        yield pa.record_batch(
-            [
-                pa.array(columns.offsets, pa.int64()),
-                pa.array(columns.topics, pa.int32()),
-                pa.array(columns.ats, pa.int64()),
-                pa.array(columns.heads, pa.binary()),
-                pa.array(columns.datas, pa.binary()),
-            ],
-            schema=_ARROW,
-        )
-    yield pa.record_batch([[upto], [MARKER], [after], [None], [None]], schema=_ARROW)
+        page = log.scan_columns(embedded(at), embedded(upto), _READ)
+        if not page.offsets:
+            return
+        at = page.offsets[-1]
+        yield page
+
+
+def _as_arrow(page: Columns) -> pa.RecordBatch:
+    columns = (page.offsets, page.topics, page.ats, page.heads, page.datas)
+    return pa.record_batch([pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)], schema=_ARROW)

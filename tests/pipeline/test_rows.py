@@ -1,0 +1,59 @@
+"""The rows of routing: merged into fewer blocks without losing an entry, its order or its digest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidings.log.block import DIGEST, REFERENCE
+from tidings.pipeline.rows import MERGED, Row, as_arrow, aside, block, body, from_arrow, merged, span
+
+PIECES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4), st.booleans()), max_size=12)
+"""For each block: its lane, how many entries, whether they have digests. Offsets rise over all blocks."""
+
+
+def blocks_of(pieces: list[tuple[int, int, bool]]) -> list[Row]:
+    made, offset = [], 0
+    for lane, count, projected in pieces:
+        offsets = np.arange(offset + 1, offset + count + 1)
+        digests = b"".join(bytes([n % 255 + 1]) * DIGEST for n in offsets.tolist()) if projected else None
+        made.append(block(lane, offsets, digests))
+        offset += count
+    return made
+
+
+def entries_of(row: Row) -> list[tuple[int, bytes]]:
+    digests = REFERENCE * row.entries if row.digests is None else row.digests
+    offsets = np.frombuffer(row.offsets, "<i8").tolist()
+    return [(offset, digests[at * DIGEST : (at + 1) * DIGEST]) for at, offset in enumerate(offsets)]
+
+
+@given(PIECES, st.randoms())
+def test_merged_blocks_hold_the_same_entries_in_order_whatever_the_order_they_came_in(pieces, random) -> None:  # type: ignore[no-untyped-def]
+    made = blocks_of(pieces)
+    shuffled = list(made)
+    random.shuffle(shuffled)
+
+    found = list(merged(shuffled))
+
+    assert [lane for lane, _ in found] == sorted({lane for lane, _, _ in pieces})
+    for lane, row in found:
+        assert entries_of(row) == [entry for one in made if one.lane == lane for entry in entries_of(one)]
+        assert (row.first, row.last) == (entries_of(row)[0][0], entries_of(row)[-1][0])
+
+
+def test_a_merged_block_does_not_grow_without_end() -> None:
+    made = [block(1, np.arange(start + 1, start + 3001)) for start in range(0, 30_000, 3000)]
+
+    found = [row for _, row in merged(made)]
+
+    assert 3000 < max(row.entries for row in found) <= MERGED
+    assert [offset for row in found for offset, _ in entries_of(row)] == list(range(1, 30_001))
+
+
+def test_rows_come_back_from_arrow_as_they_were() -> None:
+    rows = [block(7, np.array([3, 5])), body(3, b"d" * DIGEST, b"{}"), aside(None, 4, "why"), aside(7, 4, "why"), span(2, 9)]
+
+    assert from_arrow(pa.Table.from_batches([as_arrow(rows)])) == rows
