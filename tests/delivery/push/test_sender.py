@@ -12,9 +12,10 @@ import pytest
 
 from tests.receivers import Answer, Receiver
 from tidings.clock import ManualClock, SystemClock
+from tidings.delivery.push.connection import BODY_LIMIT
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard, Lookup
-from tidings.delivery.push.sender import BODY_LIMIT, Sender, Target
+from tidings.delivery.push.sender import Sender, Target
 from tidings.delivery.push.ways import JUDGED_FOR, Ways
 
 LOCAL = AddressRules(tuple(LOOPBACK))

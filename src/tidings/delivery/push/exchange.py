@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping
-from datetime import timedelta
 from typing import Protocol, TypeVar
 
 import msgspec
-from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError
 from pyreqwest.http import Url
 
+from tidings.delivery.push.connection import Answer, Failed
+from tidings.delivery.push.connections import Request
 from tidings.delivery.push.guard import Blocked, Unresolved
+from tidings.delivery.push.requests import Opening
 from tidings.delivery.push.sender import cause_of
-from tidings.delivery.push.ways import Way, Ways, origin_of
+from tidings.delivery.push.ways import Ways, host_of, origin_of, target_of
 
 REPLY_BYTES = 128 << 10
 
@@ -77,35 +78,21 @@ class GuardedExchange:
     async def __call__(self, ask: Ask) -> Reply:
         try:
             async with asyncio.timeout(ask.timeout):
-                return await self._ask(ask)
-        except (PyreqwestError, Blocked, Unresolved, ValueError, OSError) as error:
+                return _reply(await self._ask(ask))
+        except (Failed, Blocked, Unresolved, ValueError, OSError) as error:
             return Reply(cause=cause_of(error))
 
-    async def _ask(self, ask: Ask) -> Reply:
+    async def _ask(self, ask: Ask) -> Answer:
         url = Url(ask.url)
-        judged = await self._ways.to(origin_of(url))
-        for way in judged.ways[:-1]:
-            try:
-                return await _over(way, url, ask)
-            except (ConnectError, ConnectTimeoutError) as error:
-                # Another address of the same name may listen. What did connect may have been acted upon.
-                if not cause_of(error).startswith("connect-"):
-                    raise
-        return await _over(judged.ways[-1], url, ask)
+        origin = origin_of(url)
+        parts = Opening(ask.method, target_of(url), host_of(origin)).request(ask.headers, ask.body)
+        judged = await self._ways.to(origin)
+        answer, _ = await self._ways.ask_one_of(judged.ways, Request(ask.method, parts, ask.timeout, REPLY_BYTES))
+        return answer
 
 
-async def _over(way: Way, url: Url, ask: Ask) -> Reply:
-    headers = dict(ask.headers) if way.host_header is None else {**ask.headers, "host": way.host_header}
-    to = url.with_ip_host(way.address) if way.address else url
-    request = way.client.request(ask.method, to).headers(headers).timeout(timedelta(seconds=ask.timeout))
-    if ask.body:
-        request = request.body_bytes(ask.body)
-    async with request.streamed_read_buffer_limit(0).build_streamed() as response:
-        body = b""
-        while len(body) < REPLY_BYTES and (chunk := await response.body_reader.read(REPLY_BYTES - len(body))) is not None:
-            body += bytes(chunk)
-        return Reply(
-            status=response.status,
-            headers={name.lower(): value for name, value in response.headers.items()},
-            body=body,
-        )
+def _reply(answer: Answer) -> Reply:
+    headers: dict[str, str] = {}
+    for name, value in answer.headers:
+        headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+    return Reply(status=answer.status, headers=headers, body=answer.body)

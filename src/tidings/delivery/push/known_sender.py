@@ -29,7 +29,7 @@ class KnownSender(Sender):
         self._box = box
         self._signers: dict[tuple[str, str], Signer] = {}
 
-    async def send(self, target: Target, headers: dict[str, str], body: bytes) -> Outcome:
+    async def send(self, target: Target, headers: Mapping[str, str], body: bytes) -> Outcome:
         """Make one attempt; a refused token may make it two requests."""
         access = target.access
         if access is None:

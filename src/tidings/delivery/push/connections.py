@@ -1,0 +1,148 @@
+"""The connections that are kept: one stack per place, last used first. Idle ones end after a while, late answers are given up."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tidings.delivery.push.connection import LOST, Answer, Connection, Failed, Place
+
+IDLE_FOR = 30.0
+"""Seconds that a connection is kept although nobody uses it."""
+
+KEPT = 1000
+"""Connections, idle and in use, beyond which no idle one is kept; the one that rested longest goes first."""
+
+STALE = 1.0
+"""Seconds of rest after which an endpoint may have closed a kept connection just as the next request went out."""
+
+TICK = 0.05
+REST_TICK = 1.0
+"""Seconds between two looks at the clock, with and without requests on their way. An answer may be late by one TICK."""
+
+CONNECT_FAILED, CONNECT_TIMEOUT, TLS_FAILED = "connect-failed", "connect-timeout", "tls-failed"
+
+
+class Request(NamedTuple):
+    """A request as bytes, and the seconds it may take. `keep`: bytes of the answer's body that are wanted."""
+
+    method: str
+    parts: Sequence[bytes]
+    timeout: float
+    keep: int = 0
+
+
+class Connections:
+    """Makes, keeps and ends connections. One event loop. Raises Failed where no answer came."""
+
+    def __init__(self, tls: ssl.SSLContext, connect_timeout: float) -> None:
+        self._tls = tls
+        self._connect_timeout = connect_timeout
+        self._idle: dict[Place, list[Connection]] = {}
+        self._resting: OrderedDict[Connection, None] = OrderedDict()
+        self._busy: set[Connection] = set()
+        self._tick: asyncio.TimerHandle | None = None
+        self._soon = False
+        self._closed = False
+
+    async def ask(self, place: Place, request: Request) -> Answer:
+        """Make a request at a place, over a kept connection where there is one."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        connection = self._kept(place) or await self._connected(place, request.timeout)
+        stale = not connection.fresh and began - connection.rested > STALE
+        try:
+            return await self._exchange(connection, request, began)
+        except Failed as failed:
+            # The endpoint let go of it while it rested: what was sent has reached nobody.
+            if failed.cause != LOST or not stale:
+                raise
+        return await self._exchange(await self._connected(place, request.timeout), request, began)
+
+    async def close(self) -> None:
+        """End all connections."""
+        self._closed = True
+        if self._tick is not None:
+            self._tick.cancel()
+        for connection in [*self._resting, *self._busy]:
+            connection.abort()
+        # Transports close one turn of the loop later.
+        await asyncio.sleep(0)
+
+    def free(self, connection: Connection) -> None:
+        self._busy.discard(connection)
+        if self._closed:
+            connection.abort()
+            return
+        connection.rested = asyncio.get_running_loop().time()
+        self._idle.setdefault(connection.place, []).append(connection)
+        self._resting[connection] = None
+        if len(self._resting) + len(self._busy) > KEPT:
+            next(iter(self._resting)).abort()
+
+    def gone(self, connection: Connection) -> None:
+        self._busy.discard(connection)
+        if connection in self._resting:
+            del self._resting[connection]
+            stack = self._idle[connection.place]
+            stack.remove(connection)
+            if not stack:
+                del self._idle[connection.place]
+
+    def _kept(self, place: Place) -> Connection | None:
+        stack = self._idle.get(place)
+        if not stack:
+            return None
+        connection = stack.pop()
+        del self._resting[connection]
+        if not stack:
+            del self._idle[place]
+        return connection
+
+    async def _exchange(self, connection: Connection, request: Request, began: float) -> Answer:
+        connection.until = began + request.timeout
+        self._busy.add(connection)
+        if not self._soon:
+            self._wind()
+        try:
+            return await connection.ask(request.method, request.parts, request.keep)
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+
+    async def _connected(self, place: Place, timeout: float) -> Connection:
+        dial = asyncio.get_running_loop().create_connection
+        tls = self._tls if place.name else None
+        try:
+            async with asyncio.timeout(min(self._connect_timeout, timeout)):
+                _, connection = await dial(
+                    lambda: Connection(self, place), place.address, place.port, ssl=tls, server_hostname=place.name or None
+                )
+        except TimeoutError as error:
+            raise Failed(CONNECT_TIMEOUT, unsent=True) from error
+        except ssl.SSLError as error:
+            raise Failed(TLS_FAILED, unsent=True) from error
+        except OSError as error:
+            raise Failed(CONNECT_FAILED, unsent=True) from error
+        return connection
+
+    # ---- time
+
+    def _wind(self) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+        self._soon = bool(self._busy)
+        self._tick = asyncio.get_running_loop().call_later(TICK if self._soon else REST_TICK, self._look)
+
+    def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for connection in [connection for connection in self._busy if connection.until <= now]:
+            connection.late()
+        while self._resting and (oldest := next(iter(self._resting))).rested + IDLE_FOR <= now:
+            oldest.abort()
+        self._tick, self._soon = None, False
+        if self._busy or self._resting:
+            self._wind()
