@@ -109,6 +109,14 @@ class TokenSettings:
     sha256: str
     rights: tuple[str, ...]
     topics: tuple[str, ...] = ("*",)
+    client_id: str = ""
+    realm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerSettings:
+    issuer: str
+    jwks: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,7 @@ class AccessSettings:
     audience: str
     rights_claim: str
     key: str = ""
+    issuers: tuple[IssuerSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,19 @@ class GatewaySettings:
     issuer: str
     client: str
     token_life: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonSettings:
+    port: int
+    environment: str
+    hub: str
+    team: str
+    internet_zones: tuple[str, ...]
+    data_bytes: Size
+    large_types: tuple[str, ...]
+    publish_timeout: Seconds
+    dropped_headers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +180,7 @@ class Settings:
     deliver: DeliverSettings
     access: AccessSettings
     gateway: GatewaySettings
+    horizon: HorizonSettings
     observe: ObserveSettings
     serve: ServeSettings
 

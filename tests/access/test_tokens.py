@@ -138,7 +138,7 @@ def test_no_token_is_kept_or_logged_in_clear(caplog: pytest.LogCaptureFixture) -
 
 def test_a_signed_token_is_its_subject_with_the_rights_of_its_claim() -> None:
     assert ask(a_gate(), EC.token(scope="openid tidings:publish read")) == Principal(
-        "shop", frozenset({Right.PUBLISH, Right.READ})
+        "shop", frozenset({Right.PUBLISH, Right.READ}), realm="default"
     )
     assert ask(a_gate(rights_claim="roles"), EC.token(roles=["admin"])).rights == {Right.ADMIN}
     assert ask(a_gate(), EC.token(without=("sub",), client_id="app-1")).name == "app-1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jwt
@@ -15,6 +16,9 @@ LEEWAY = 30.0
 """Seconds by which two clocks may differ."""
 
 _NAMES = ("sub", "client_id", "azp")
+_CLIENTS = ("clientId", "azp")
+_REALM = re.compile(r"https?://[^/]+/auth/realms/([^/]+)/?")
+DEFAULT_REALM = "default"
 
 
 class Expectations(msgspec.Struct, frozen=True):
@@ -50,10 +54,31 @@ def verified(token: str, key: Key, expected: Expectations, now: float) -> Verifi
         raise _refused("the token has expired")
     if "nbf" in claims and now < _number(claims, "nbf") - LEEWAY:
         raise _refused("the token is not valid yet")
-    name = next((claims[claim] for claim in _NAMES if isinstance(claims.get(claim), str) and claims[claim]), None)
-    if name is None:
+    client = _first(claims, _CLIENTS)
+    name = _first(claims, _NAMES) or client
+    if not name:
         raise _refused("the token does not say whose it is")
-    return Verified(Principal(name, rights_in(claims.get(expected.rights_claim))), expires)
+    rights = rights_in(claims.get(expected.rights_claim))
+    return Verified(Principal(name, rights, client_id=client, realm=realm_of(claims.get("iss"))), expires)
+
+
+def issuer_in(token: str) -> str:
+    """The issuer that a token names, not yet checked: only to know whose keys to check it with."""
+    try:
+        claims = jwt.decode(token, options={"verify_signature": False})
+    except (jwt.PyJWTError, RecursionError) as error:
+        raise _refused("the token is neither known nor a JWT") from error
+    return str(claims.get("iss", ""))
+
+
+def realm_of(issuer: object) -> str:
+    """The realm of an issuer such as `https://iris.example/auth/realms/prod` (HOR-06)."""
+    found = _REALM.fullmatch(issuer) if isinstance(issuer, str) else None
+    return found[1] if found else DEFAULT_REALM
+
+
+def _first(claims: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((claims[name] for name in names if isinstance(claims.get(name), str) and claims[name]), "")
 
 
 def _claims(token: str, key: Key, expected: Expectations) -> dict[str, Any]:

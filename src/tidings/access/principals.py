@@ -25,11 +25,16 @@ class Right(StrEnum):
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """Somebody who is known, with rights over the topics that the patterns cover (`orders`, `orders.*`, `hermes:*`, `*`)."""
+    """Somebody who is known, with rights over the topics that the patterns cover (`orders`, `orders.*`, `hermes:*`, `*`).
+
+    `client_id` is the application that the token names (HOR-06); `realm` the one that it is for, empty for any.
+    """
 
     name: str
     rights: frozenset[Right]
     topics: tuple[str, ...] = ("*",)
+    client_id: str = ""
+    realm: str = ""
 
     def may(self, right: Right, topic: Name | None = None) -> bool:
         """Whether this one has the right, and over this topic where one is meant."""

@@ -67,7 +67,12 @@ def _faults(access: AccessSettings) -> Iterator[str]:
     if uses_tokens(access.mode):
         yield from _token_faults(access.tokens)
     if uses_jwt(access.mode):
-        yield from _jwks_faults(access.jwks)
+        if access.jwks or not access.issuers:
+            yield from _jwks_faults("access.jwks", access.jwks)
+        for n, one in enumerate(access.issuers):
+            yield from _jwks_faults(f"access.issuers[{n}].jwks", one.jwks)
+        if access.issuers and access.jwks and not access.issuer:
+            yield "access.issuer is empty: beside access.issuers it could not be told whose keys a token is to be checked with"
         if not access.rights_claim:
             yield "access.rights_claim is empty: no signed token would give any right"
 
@@ -90,13 +95,13 @@ def _token_faults(tokens: tuple[TokenSettings, ...]) -> Iterator[str]:
             yield f"access.tokens has the same token {times} times ({names}): it could not be told whose it is"
 
 
-def _jwks_faults(jwks: str) -> Iterator[str]:
+def _jwks_faults(place: str, jwks: str) -> Iterator[str]:
     if not jwks:
-        yield "access.jwks is empty: no signed token could be checked; expected an https address or a file"
+        yield f"{place} is empty: no signed token could be checked; expected an https address or a file"
     elif "://" in jwks:
         parts = urlsplit(jwks)
         safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
         if not safe or not parts.hostname:
-            yield f"access.jwks is {jwks!r}: keys are fetched over https only, since whoever changes them is let in"
+            yield f"{place} is {jwks!r}: keys are fetched over https only, since whoever changes them is let in"
     elif not Path(jwks).is_file():
-        yield f"access.jwks is {jwks!r}: there is no such file"
+        yield f"{place} is {jwks!r}: there is no such file"

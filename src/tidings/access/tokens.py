@@ -9,15 +9,15 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tidings.access.jwts import Expectations, key_id, verified
+from tidings.access.jwts import Expectations, issuer_in, key_id, verified
 from tidings.access.keys import Key, KeyRing, fetch
 from tidings.access.principals import EVERYONE, Principal, Right
 from tidings.access.rules import OPEN, uses_jwt, uses_tokens
 from tidings.clock import SECOND, Clock
-from tidings.config import AccessSettings, TokenSettings
+from tidings.config import AccessSettings, IssuerSettings, TokenSettings
 from tidings.errors import Unauthenticated, Unavailable
 
 REMEMBERED = 10_000
@@ -46,13 +46,9 @@ class Gate:
     def __init__(self, settings: AccessSettings, clock: Clock, fetch: Fetch = fetch) -> None:
         self._open = settings.mode == OPEN
         self._jwt = uses_jwt(settings.mode)
-        self._jwks = settings.jwks
-        self._expected = Expectations(settings.issuer, settings.audience, settings.rights_claim)
+        self._issuers = [_Issuer(one, settings, clock, fetch) for one in _issuers(settings)] if self._jwt else []
         self._table = [_entry(token) for token in settings.tokens] if uses_tokens(settings.mode) else []
         self._clock = clock
-        self._fetch = fetch
-        self._ring = KeyRing()
-        self._fetching = asyncio.Lock()
         self._known: dict[bytes, _Known] = {}
 
     def identify_cached(self, headers: Headers) -> Principal | None:
@@ -97,12 +93,36 @@ class Gate:
         if not self._jwt:
             raise Unauthenticated("the token is not known", expected=_EXPECTED)
         text = token.decode("ascii", "replace")
-        key = await self._key(key_id(text))
+        issuer = self._issuer(text)
+        key = await issuer.key(key_id(text))
         now = self._clock.now() / SECOND
-        found = verified(text, key, self._expected, now)
+        found = verified(text, key, issuer.expected, now)
         return self._remember(digest, found.principal, found.expires - now)
 
-    async def _key(self, kid: str | None) -> Key:
+    def _issuer(self, token: str) -> _Issuer:
+        """Whose keys to check a token with. With one issuer it is always that one, which then says what is wrong."""
+        if len(self._issuers) == 1:
+            return self._issuers[0]
+        named = issuer_in(token)
+        found = next((one for one in self._issuers if one.expected.issuer == named), None)
+        if found is None:
+            raise Unauthenticated("the token's issuer is not trusted", expected=_EXPECTED)
+        return found
+
+
+class _Issuer:
+    """One trusted issuer: what its tokens must say, and its keys."""
+
+    def __init__(self, named: IssuerSettings, settings: AccessSettings, clock: Clock, fetch: Fetch) -> None:
+        self.expected = Expectations(named.issuer, settings.audience, settings.rights_claim)
+        self._jwks = named.jwks
+        self._clock = clock
+        self._fetch = fetch
+        self._ring = KeyRing()
+        self._fetching = asyncio.Lock()
+
+    async def key(self, kid: str | None) -> Key:
+        """The key of this id. Raises Unauthenticated or Unavailable."""
         if self._ring.wants_fetch(kid, self._clock.monotonic()):
             async with self._fetching:
                 # Whoever waited here may find it done.
@@ -148,4 +168,10 @@ def _digest(token: bytes) -> bytes:
 
 def _entry(token: TokenSettings) -> tuple[bytes, Principal]:
     rights = frozenset(Right(right) for right in token.rights)
-    return bytes.fromhex(token.sha256), Principal(token.name, rights, token.topics)
+    return bytes.fromhex(token.sha256), Principal(token.name, rights, token.topics, token.client_id, token.realm)
+
+
+def _issuers(settings: AccessSettings) -> Iterator[IssuerSettings]:
+    if settings.jwks:
+        yield IssuerSettings(settings.issuer, settings.jwks)
+    yield from settings.issuers
