@@ -19,6 +19,7 @@ import uvicorn
 from tidings.access.gateway import GatewayKey
 from tidings.access.rules import OPEN, check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
+from tidings.access.secrets import hub_key
 from tidings.access.tokens import Gate
 from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
@@ -27,7 +28,7 @@ from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
 from tidings.facades.doors import Doors, door_of
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
-from tidings.ids import random_id
+from tidings.ids import DeliveryIds, random_id
 from tidings.ingest.admit import Admissions
 from tidings.ingest.asgi import IngestParts, Publishing, Receive, Room, Scope, Send
 from tidings.ingest.claims import ClaimsTable
@@ -124,6 +125,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         slices=files.slices,
         lanes=files.lanes,
         delivery=files.delivery,
+        records=files.delivery,
+        ids=DeliveryIds(hub_key(settings.data).reveal()),
         registry=files.registry,
         current=current,
         publishing=Publishing(ingest),

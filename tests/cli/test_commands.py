@@ -180,6 +180,32 @@ def test_commands_to_a_lane_are_taken_also_while_delivery_is_away(shell: Shell, 
     assert "nothing was delivered" in shell("deliveries", f"{topic}-s").out
 
 
+def test_an_event_is_traced_by_its_cursor_or_its_id(shell: Shell, topic: str) -> None:
+    for n in (1, 2):
+        shell("publish", topic, f'{{"specversion":"1.0","id":"e{n}","source":"/shop","type":"t","data":{{"n":{n}}}}}')
+    by_id = shell("trace", topic, "--id", "e2", "--json").json
+    assert (by_id["published"]["id"], by_id["routed"], by_id["deliveries"]) == ("e2", False, [])
+    assert shell("trace", topic, by_id["cursor"], "--json").json == by_id
+    assert "no subscription got it" in shell("trace", topic, by_id["cursor"]).out
+    assert (shell("trace", topic, "--id", "e9").code, shell("trace", topic).code) == (1, 1)
+
+
+def test_deliveries_may_be_chosen_by_state_and_one_must_be_there(shell: Shell, topic: str) -> None:
+    shell("subscribe", topic, "--pull", "--name", f"{topic}-d")
+    found = shell("deliveries", f"{topic}-d", "--state", "dead", "--state", "expired", "--json").json
+    assert (found["deliveries"], found["records"]["limitedBy"]) == ([], "time")
+    refused = shell("deliveries", f"{topic}-d", "--state", "lost")
+    assert (refused.code, "redelivering" in refused.err) == (1, True)
+    assert shell("deliveries", f"{topic}-d", "0-1").code == 1
+
+
+def test_tracking_is_part_of_the_policy(shell: Shell, topic: str) -> None:
+    shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", "--name", f"{topic}-t", "--set", "tracking=discarded")
+    assert shell("subscription", "policy", f"{topic}-t", "--json").json["inForce"]["tracking"] == "discarded"
+    refused = shell("subscription", "policy", f"{topic}-t", "--set", "tracking=sometimes")
+    assert (refused.code, "tracking" in refused.err) == (1, True)
+
+
 def test_signed_deliveries_get_a_secret_that_can_be_rotated(shell: Shell, topic: str) -> None:
     made = shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", "--name", f"{topic}-signed", "--sign", "v1")
     assert (made.code, "whsec_" in made.out) == (0, True)

@@ -11,6 +11,7 @@ from tidings.cli import (
     apply,
     approvals,
     backup,
+    deliveries,
     doctor,
     filters,
     listen,
@@ -53,7 +54,7 @@ def root(
     ctx.obj = Hub().over(url, token, json)
 
 
-everyday = (topics, subscriptions, shortcuts, publish, tail, status, apply, filters, listen)
+everyday = (topics, subscriptions, deliveries, shortcuts, publish, tail, feed, status, apply, filters, listen)
 for group in (*everyday, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 

@@ -1,4 +1,4 @@
-"""What is done at 3 a.m., without the word `subscription`: deliveries, dead letters, sending again, moving back, a new secret."""
+"""What is done at 3 a.m., without the word `subscription`: dead letters, sending again, moving back, a new secret."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tidings.client.http import segment
 def add_to(app: typer.Typer) -> None:
     """Register the shortcuts, and `subscription rotate-secret`."""
     for name, body in {
-        "deliveries": subscriptions.deliveries,
         "dead-letters": subscriptions.dead_letters,
         "redeliver": subscriptions.redeliver,
         "rewind": subscriptions.rewind,

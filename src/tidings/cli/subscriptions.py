@@ -8,6 +8,7 @@ import typer
 
 from tidings.cli import policies
 from tidings.cli.command import Hub, command
+from tidings.cli.deliveries import deliveries
 from tidings.cli.policies import PolicySetting, Preset, settings_in, told
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
@@ -23,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
     """Register subscribe, unsubscribe and the group `subscription`."""
     command(app, "subscribe")(subscribe)
     policies.add_to(subscriptions)
+    command(subscriptions, "deliveries")(deliveries)
     app.add_typer(subscriptions, name="subscription")
     command(app, "unsubscribe")(delete)
 
@@ -205,18 +207,6 @@ def redeliver(
     wanted = {"positions": cursors or [], "deadLetters": dead_letters}
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/redeliver", wanted)
     told(hub, done, "they are sent again")
-
-
-@command(subscriptions, "deliveries")
-def deliveries(hub: Hub, name: SubscriptionName, limit: Limit = 20) -> None:
-    """Show what came of the newest deliveries."""
-    found = hub.client.get(f"/api/subscriptions/{segment(name)}/deliveries", {"limit": limit})
-    if hub.json:
-        print_json(found)
-        return
-    columns = ("at", "event", "state", "tries", "status", "ms", "cause")
-    keys = ("at", "cursor", "state", "tries", "status", "durationMs", "cause")
-    print_table(columns, [[one.get(key) for key in keys] for one in found["deliveries"]], empty="nothing was delivered yet")
 
 
 @command(subscriptions, "dead-letters")

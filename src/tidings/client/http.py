@@ -121,7 +121,8 @@ def segment(name: str) -> str:
 
 
 def _query(query: Query | None) -> str:
-    given = {key: _word(value) for key, value in (query or {}).items() if value is not None}
+    listed = {key: value if isinstance(value, list) else [value] for key, value in (query or {}).items()}
+    given = [(key, _word(value)) for key, values in listed.items() for value in values if value is not None]
     return f"?{urlencode(given)}" if given else ""
 
 

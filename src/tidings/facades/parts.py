@@ -12,7 +12,9 @@ from tidings.access.tokens import Gate
 from tidings.clock import Clock
 from tidings.config import Settings
 from tidings.delivery.push.port import DeliveryReader
+from tidings.delivery.push.records import RecordsReader
 from tidings.facades.waiting import Waiting
+from tidings.ids import DeliveryIds
 from tidings.ingest.asgi import Publishing
 from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
 from tidings.observe.board import Board
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts. `reader`, `lanes` and `delivery` are safe in any thread; `waiting` tells when the log has grown."""
+    """The parts. `reader`, `lanes`, `delivery` and `records` are safe in any thread; `waiting` tells when the log has grown."""
 
     settings: Settings
     clock: Clock
@@ -41,6 +43,8 @@ class Parts:
     slices: TopicSlices
     lanes: LanesReader
     delivery: DeliveryReader
+    records: RecordsReader
+    ids: DeliveryIds
     registry: RegistryWriter
     current: CurrentRegistry
     publishing: Publishing

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.builders import an_event
 from tidings.clock import Instant
+from tidings.delivery.push.lane import Item, LaneState, encode
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
 from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
 from tidings.events.stored import head_of
@@ -27,6 +29,7 @@ from tidings.log.sqlite.reader import SqliteLogReader
 LANE = LaneNumber(1)
 KEY = LaneKey(LANE, EMBEDDED)
 NOON = Instant(1_700_000_000_000_000)
+TALLY = Tally(1, 4, 0, "HTTP 500", dead=1, bytes=512, last_delivered=NOON, server_errors=3, timeouts=1)
 
 
 class Owner(threading.Thread):
@@ -81,9 +84,9 @@ def _deliver(folder: Path) -> None:
     firsts = Firsts()
     firsts.add(1, NOON, 2.5, 204)
     event = an_event(b'{"total":5}', id="1", datacontenttype="application/json")
-    lane = SavedLane(
-        key=KEY, state="active", body=b"", low_water=Offset(2), open_items=1, next_due=NOON, tally=Tally(1, 4, 0, "HTTP 500")
-    )
+    state = LaneState(Offset(3))
+    state.open[Offset(3)] = Item(Offset(3), tries=1, due=NOON, since=NOON, cause="no connection")
+    lane = SavedLane(key=KEY, state="active", body=encode(state), low_water=Offset(2), open_items=1, next_due=NOON, tally=TALLY)
     store = SqliteDeliveryStore(folder)
     store.save(
         Flush(
@@ -116,19 +119,101 @@ def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
         "expired": 0,
         "lastError": "HTTP 500",
         "nextDue": "2023-11-14T22:13:20.000000Z",
+        "counts": {
+            "dead": 1,
+            "bytes": 512,
+            "lastDelivered": "2023-11-14T22:13:20.000000Z",
+            "timeouts": 1,
+            "clientErrors": 0,
+            "serverErrors": 3,
+            "otherErrors": 0,
+        },
     }
 
 
 def test_deliveries_are_listed_newest_first_and_in_pages(api: ApiProcess) -> None:
-    first = api.call("GET", "/api/subscriptions/billing/deliveries", limit=2).json
-    rest = api.call("GET", "/api/subscriptions/billing/deliveries", limit=2, before=first["before"]).json
-    listed = [*first["deliveries"], *rest["deliveries"]]
+    listed, before = [], {}
+    while before is not None:
+        page = api.call("GET", "/api/subscriptions/billing/deliveries", limit=2, **before).json
+        listed += page["deliveries"]
+        before = {"before": page["before"]} if page["before"] else None
     assert [(one["cursor"], one["state"], one["status"]) for one in listed] == [
+        ("0-5", "processed", None),
         ("0-3", "retrying", None),
         ("0-2", "dead", 500),
         ("0-1", "delivered", 204),
     ]
-    assert rest["before"] is None
+    assert page["records"]["limitedBy"] == "time"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"state": "dead"}, ["0-2"]),
+        ([("state", "dead"), ("state", "delivered")], ["0-2", "0-1"]),
+        ({"state": "processed"}, ["0-5"]),
+        ({"state": "expired"}, []),
+        ({"event": "0-3"}, ["0-3"]),
+        ({"event": "0-4"}, []),
+        ({"event": "2"}, ["0-3"]),
+        ({"event": "nobody"}, []),
+        ({"from": "2020-01-01T00:00:00Z"}, ["0-5", "0-3", "0-2", "0-1"]),
+        ({"to": "2020-01-01T00:00:00Z"}, []),
+    ],
+)
+def test_deliveries_are_chosen_by_state_time_and_event(api: ApiProcess, query: Any, expected: list[str]) -> None:
+    answer = api.call("GET", f"/api/subscriptions/billing/deliveries?{urlencode(query)}")
+    assert [one["cursor"] for one in answer.json["deliveries"]] == expected
+
+
+def test_an_unknown_state_is_refused_with_those_there_are(api: ApiProcess) -> None:
+    refused = api.call("GET", "/api/subscriptions/billing/deliveries", state="lost")
+    assert refused.status == 400
+    assert "redelivering" in refused.body.decode()
+
+
+def test_one_delivery_is_told_with_its_history_by_cursor_or_by_its_id(api: ApiProcess) -> None:
+    dead = api.call("GET", "/api/subscriptions/billing/deliveries/0-2").json
+    assert (dead["state"], dead["cause"], dead["tries"]) == ("dead", "HTTP 500", 1)
+    assert [(fact["state"], fact["tries"], fact["status"]) for fact in dead["history"]] == [("dead", 3, 500)]
+    assert api.call("GET", f"/api/subscriptions/billing/deliveries/{dead['id']}").json == dead
+    assert api.call("GET", f"/api/deliveries/{dead['id']}").json == dead
+    retried = api.call("GET", "/api/subscriptions/billing/deliveries/0-3").json
+    assert (retried["state"], retried["message"], retried["nextDue"]) == (
+        "retrying",
+        "no connection",
+        "2023-11-14T22:13:20.000000Z",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("subscriptions/billing/deliveries/0-4", 404),
+        ("subscriptions/billing/deliveries/7c1e3d0a-6a55-8b1e-9c3e-0123456789ab", 404),
+        ("deliveries/7c1e3d0a-6a55-8b1e-9c3e-0123456789ab", 404),
+        ("subscriptions/billing/deliveries/what", 400),
+        ("deliveries/what", 400),
+    ],
+)
+def test_a_delivery_that_is_not_there_is_refused(api: ApiProcess, path: str, status: int) -> None:
+    assert api.call("GET", f"/api/{path}").status == status
+
+
+def test_a_trace_joins_the_publishing_with_every_delivery(api: ApiProcess) -> None:
+    cursor = api.call("GET", "/api/topics/orders/find", id="1").json["cursor"]
+    traced = api.call("GET", f"/api/topics/orders/events/{cursor}/trace").json
+    assert (traced["topic"], traced["cursor"], traced["routed"]) == ("orders", "0-2", True)
+    assert (traced["published"]["id"], traced["published"]["type"]) == ("1", "order.created")
+    assert [(one["subscription"], one["delivery"]["state"]) for one in traced["deliveries"]] == [("billing", "dead")]
+    assert len(traced["deliveries"][0]["delivery"]["history"]) == 1
+    assert api.call("GET", "/api/topics/orders/find", id="nobody").json["end"] is True
+    assert api.call("GET", "/api/topics/orders/events/0-999/trace").status == 410
+
+
+def test_the_last_dead_letters_come_newest_first(api: ApiProcess) -> None:
+    found = api.call("GET", "/api/subscriptions/billing/dead-letters", newest="true", limit=1).json
+    assert [letter["cursor"] for letter in found["deadLetters"]] == ["0-2"]
 
 
 def test_dead_letters_carry_their_event_and_the_reason(api: ApiProcess) -> None:

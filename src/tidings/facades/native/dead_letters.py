@@ -52,10 +52,18 @@ class RetryBody(Wire):
 
 @router.get("/api/subscriptions/{name:path}/dead-letters")
 async def dead_letters(
-    name: str, parts: PartsOf, caller: Caller, after: int = 0, limit: int = Query(100, ge=1, le=1000)
+    name: str,
+    parts: PartsOf,
+    caller: Caller,
+    after: int = 0,
+    limit: int = Query(100, ge=1, le=1000),
+    newest: bool = Query(False, description="The last ones, newest first, instead."),
 ) -> DeadLetterList:
     """Dead letters with their events."""
     subscription = subscription_of(parts, caller, name)
+    if newest:
+        last = await asyncio.to_thread(parts.delivery.last_dead_letters, subscription.lane, limit)
+        return DeadLetterList(dead_letters=list(map(_dead_letter, last)))
     found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
     return DeadLetterList(dead_letters=list(map(_dead_letter, found)), after=found[-1].number if len(found) == limit else None)
 

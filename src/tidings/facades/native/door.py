@@ -13,6 +13,7 @@ from tidings.facades.native import (
     asides,
     changes,
     dead_letters,
+    deliveries,
     explain,
     exposures,
     filters,
@@ -24,6 +25,7 @@ from tidings.facades.native import (
     status,
     subscriptions,
     topics,
+    trace,
     webhooks,
 )
 from tidings.facades.native.doorstep import Doorstep
@@ -52,7 +54,7 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.parts = parts
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    below = (reading, explain, lanes, dead_letters, policies, secrets, webhooks)
+    below = (reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, webhooks)
     for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Below a subscription: its state, moving back, sending again, what was delivered, dead letters.
+"""Below a subscription: its state, moving back, sending again.
 
 What changes a lane is a command to delivery: 200 once it was applied, 202 when it is durable and will be.
 """
@@ -9,11 +9,11 @@ import asyncio
 from http import HTTPStatus
 from typing import Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from tidings.access.principals import Principal
-from tidings.delivery.push.port import BreakerView, DeliveryRecord, LaneView
+from tidings.delivery.push.port import BreakerView, Counts, LaneView
 from tidings.errors import Malformed
 from tidings.facades.commanding import command
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
@@ -52,6 +52,18 @@ class BreakerBody(Wire):
     next_probe: str | None
 
 
+class CountsView(Wire):
+    """Counted since the subscription exists, restarts included; `bytes` of bodies that were delivered, errors of attempts."""
+
+    dead: int
+    bytes: int
+    last_delivered: str | None
+    timeouts: int
+    client_errors: int
+    server_errors: int
+    other_errors: int
+
+
 class StateView(Wire):
     """A lane as delivery last saved it. `lag` counts entries that are not final yet. `rate` is per second at the most, now."""
 
@@ -69,6 +81,7 @@ class StateView(Wire):
     expired: int
     last_error: str
     next_due: str | None
+    counts: CountsView
 
 
 class RewindBody(Wire):
@@ -88,26 +101,6 @@ class Done(Wire):
     """What became of a command."""
 
     applied: bool
-
-
-class DeliveryView(Wire):
-    """What came of one delivery so far."""
-
-    number: int
-    cursor: str
-    state: str
-    tries: int
-    at: str
-    status: int | None
-    duration_ms: float | None
-    cause: str
-
-
-class DeliveryList(Wire):
-    """Newest first; `before` goes on."""
-
-    deliveries: list[DeliveryView]
-    before: int | None = Field(default=None, description="Ask again with this to go on; absent at the end.")
 
 
 async def order(parts: Parts, subscription: Subscription, by: Principal, act: Act, response: Response) -> Done:
@@ -142,6 +135,19 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
         expired=lane.expired,
         last_error=lane.last_error,
         next_due=time_of(lane.next_due),
+        counts=_counts(lane.counts),
+    )
+
+
+def _counts(counts: Counts) -> CountsView:
+    return CountsView(
+        dead=counts.dead,
+        bytes=counts.bytes,
+        last_delivered=time_of(counts.last_delivered),
+        timeouts=counts.timeouts,
+        client_errors=counts.client_errors,
+        server_errors=counts.server_errors,
+        other_errors=counts.other_errors,
     )
 
 
@@ -194,26 +200,3 @@ async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Call
         raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
     act = Redeliver(tuple(map(position_of, body.positions)), body.dead_letters)
     return await order(parts, subscription_of(parts, caller, name), caller, act, response)
-
-
-@router.get("/api/subscriptions/{name:path}/deliveries")
-async def deliveries(
-    name: str, parts: PartsOf, caller: Caller, before: int | None = None, limit: int = Query(100, ge=1, le=1000)
-) -> DeliveryList:
-    """What came of the newest deliveries."""
-    subscription = subscription_of(parts, caller, name)
-    found = await asyncio.to_thread(parts.delivery.deliveries, subscription.lane, before, limit)
-    return DeliveryList(deliveries=list(map(_delivery, found)), before=found[-1].number if len(found) == limit else None)
-
-
-def _delivery(record: DeliveryRecord) -> DeliveryView:
-    return DeliveryView(
-        number=record.number,
-        cursor=cursor_at(record.position),
-        state=record.state,
-        tries=record.tries,
-        at=time_of(record.at) or "",
-        status=record.status,
-        duration_ms=record.duration_ms,
-        cause=record.cause,
-    )
