@@ -45,9 +45,9 @@ HOMES = {
     "uvicorn": ("app.py", "ingest/protocol.py"),
     "uvloop": ("serve/parts.py",),
     "httptools": ("ingest/protocol.py", "delivery/push/connection.py"),
-    "pyreqwest": ("client/feeds/http.py", "delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
+    "pyreqwest": ("delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
     "re2": ("filters/texts.py",),
-    "regex": ("filters/texts.py",),
+    "regex": ("filters/backtracking.py",),
     "jsonschema_rs": ("events/schema.py",),
     "jwt": ("access/jwts.py", "access/gateway.py"),
     "cryptography": ("access/", "delivery/push/signing.py", "client/webhooks.py"),
@@ -68,6 +68,7 @@ STATUS_CODES = (
     "delivery/push/",
     "client/http.py",
     "client/feeds/answers.py",
+    "client/feeds/connection.py",
     "cli/receiver.py",
 )
 """Where HTTP status codes may appear: the doors, the one table, the wire itself, and what judges or gives answers of others."""

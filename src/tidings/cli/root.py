@@ -13,6 +13,7 @@ from tidings.cli import (
     backup,
     deliveries,
     doctor,
+    feed,
     filters,
     listen,
     publish,

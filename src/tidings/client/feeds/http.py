@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+from urllib.parse import urljoin, urlsplit
 
-if TYPE_CHECKING:
-    from pyreqwest.client import Client
+from tidings.client.feeds.connection import Connection, Head, Origin, origin_of
+
+_REDIRECTS = 5
+_KEPT = 8
+"""Idle connections per server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,47 +34,66 @@ class Http(Protocol):
         """Let go of every connection. Called once, at the end."""
 
 
-class Reqwest:
-    """Http over pyreqwest: TLS, proxies and compression come with it, and reading costs little of Python's time."""
+class PlainHttp:
+    """Http over asyncio and nothing else: kept connections, TLS, redirects. No proxies and no compression."""
 
     def __init__(self) -> None:
-        self._clients: dict[float, Client] = {}
+        self._idle: dict[Origin, list[Connection]] = {}
 
     @asynccontextmanager
     async def get(self, url: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[Answer]:
-        from pyreqwest.exceptions import PyreqwestError
-
+        sent = dict(headers)
+        for _ in range(_REDIRECTS):
+            connection, head = await self._asked(url, sent, silence)
+            target = head.redirect
+            if target is None:
+                break
+            connection.close()
+            url, before = urljoin(url, target), url
+            if origin_of(url) != origin_of(before):
+                # A token is for the server it was given for.
+                sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
+        else:
+            raise OSError("it redirects without end")
         try:
-            request = self._client(silence).get(url).headers(dict(headers)).streamed_read_buffer_limit(1 << 20)
-            async with request.build_streamed() as response:
-                found = {name.lower(): value for name, value in response.headers.items()}
-                yield Answer(response.status, found, _chunks(response.body_reader))
-        except PyreqwestError as error:
-            raise OSError(cause_of(error)) from error
+            yield Answer(head.status, head.headers, connection.chunks(head, silence))
+        finally:
+            self._give_back(origin_of(url), connection)
 
     async def close(self) -> None:
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+        idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
 
-    def _client(self, silence: float) -> Client:
-        if silence not in self._clients:
-            # Imported late, so that the library costs nothing before it is used.
-            from datetime import timedelta
+    async def _asked(self, url: str, headers: Mapping[str, str], silence: float) -> tuple[Connection, Head]:
+        origin, target = origin_of(url), _target(url)
+        idle = self._idle.get(origin, [])
+        while idle:
+            connection = idle.pop()
+            try:
+                return connection, await connection.ask(target, headers, silence)
+            except OSError:
+                # The server closed it meanwhile, which only asking shows.
+                connection.close()
+            except BaseException:
+                connection.close()
+                raise
+        connection = await Connection.to(origin)
+        try:
+            return connection, await connection.ask(target, headers, silence)
+        except BaseException:
+            connection.close()
+            raise
 
-            from pyreqwest.client import ClientBuilder
-
-            builder = ClientBuilder().user_agent("tidings-feed").connect_timeout(timedelta(seconds=30))
-            self._clients[silence] = builder.read_timeout(timedelta(seconds=silence)).build()
-        return self._clients[silence]
-
-
-async def _chunks(reader: object) -> AsyncIterator[bytes]:
-    while (chunk := await reader.read(1 << 18)) is not None:  # type: ignore[attr-defined]
-        yield bytes(chunk)
+    def _give_back(self, origin: Origin, connection: Connection) -> None:
+        idle = self._idle.setdefault(origin, [])
+        if connection.is_reusable and len(idle) < _KEPT:
+            idle.append(connection)
+        else:
+            connection.close()
 
 
-def cause_of(error: Exception) -> str:
-    """The innermost reason that the library knows."""
-    causes = (getattr(error, "details", None) or {}).get("causes") or []
-    return str(causes[-1]["message"] if causes else error)
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
