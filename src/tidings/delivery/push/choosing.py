@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from tidings.clock import SECOND, Clock
 from tidings.delivery.push.batching import TOO_LARGE, Batch
@@ -20,11 +20,8 @@ OPEN_ALWAYS = 10
 """When more items than OPEN_IN_ALL are open, a lane with OPEN_ALWAYS or more takes no live entries."""
 
 
-class Pick(NamedTuple):
-    """One entry that may go now."""
-
-    item: Item
-    parcel: Parcel
+Pick: TypeAlias = tuple[Item, Parcel]
+"""One entry that may go now. A plain tuple: one is made for every delivery."""
 
 
 class Choosing:
@@ -50,7 +47,7 @@ class Choosing:
         if policy.batch is not None:
             return self._batch(lane, policy)
         pick = self._pick(lane, policy)
-        return None if pick is None else Job(lane, (pick.item,), pick.parcel)
+        return None if pick is None else Job(lane, (pick[0],), pick[1])
 
     def _pick(self, lane: PushLane, policy: Policy) -> Pick | None:
         """The next entry that may go; it is open then."""
@@ -85,7 +82,7 @@ class Choosing:
             else:
                 return None
             if not parcel.fault and parcel.until > now:
-                return Pick(item, parcel)
+                return item, parcel
             self.aside(lane, item, parcel.fault or EXPIRED)
 
     def _too_fast(self, lane: PushLane, item: Item) -> bool:
@@ -116,7 +113,7 @@ class Choosing:
             return None
         parcel = lane.back_ready.popleft()
         lane.pace.back_sent(self._clock.monotonic())
-        return Pick(lane.state.take_back(parcel.offset, self._clock.now(), parcel.key), parcel)
+        return lane.state.take_back(parcel.offset, self._clock.now(), parcel.key), parcel
 
     def _may_take(self, lane: PushLane, policy: Policy) -> bool:
         if len(lane.state.open) >= policy.open_items:
@@ -142,13 +139,14 @@ class Choosing:
             return self._sealed(lane, lane.batch)
         batch = lane.batch = lane.batch or Batch(policy.batch)
         while not batch.full and (pick := self._pick(lane, policy)) is not None:
-            if not Batch(policy.batch).fits(pick.parcel):
-                self.aside(lane, pick.item, TOO_LARGE)
-            elif batch.fits(pick.parcel):
-                pick.item.sending = True
-                batch.add(pick.item, pick.parcel)
+            item, parcel = pick
+            if not Batch(policy.batch).fits(parcel):
+                self.aside(lane, item, TOO_LARGE)
+            elif batch.fits(parcel):
+                item.sending = True
+                batch.add(item, parcel)
             else:
-                lane.loaded.appendleft((pick.item, pick.parcel))
+                lane.loaded.appendleft(pick)
                 return self._go(lane, batch, policy)
         if not batch.items:
             return None

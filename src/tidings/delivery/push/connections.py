@@ -50,17 +50,19 @@ class Connections:
 
     async def ask(self, place: Place, request: Request) -> Answer:
         """Make a request at a place, over a kept connection where there is one."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = asyncio.get_running_loop().time()
         connection = self._kept(place) or await self._connected(place, request.timeout)
         stale = not connection.fresh and began - connection.rested > STALE
         try:
-            return await self._exchange(connection, request, began)
+            return await self._begun(connection, request, began)
         except Failed as failed:
             # The endpoint let go of it while it rested: what was sent has reached nobody.
             if failed.cause != LOST or not stale:
                 raise
-        return await self._exchange(await self._connected(place, request.timeout), request, began)
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+        return await self._over_new(place, request, began)
 
     async def close(self) -> None:
         """End all connections."""
@@ -102,16 +104,20 @@ class Connections:
             del self._idle[place]
         return connection
 
-    async def _exchange(self, connection: Connection, request: Request, began: float) -> Answer:
+    async def _over_new(self, place: Place, request: Request, began: float) -> Answer:
+        connection = await self._connected(place, request.timeout)
+        try:
+            return await self._begun(connection, request, began)
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+
+    def _begun(self, connection: Connection, request: Request, began: float) -> asyncio.Future[Answer]:
         connection.until = began + request.timeout
         self._busy.add(connection)
         if not self._soon:
             self._wind()
-        try:
-            return await connection.ask(request.method, request.parts, request.keep)
-        except asyncio.CancelledError:
-            connection.abort()
-            raise
+        return connection.ask(request.method, request.parts, request.keep)
 
     async def _connected(self, place: Place, timeout: float) -> Connection:
         dial = asyncio.get_running_loop().create_connection

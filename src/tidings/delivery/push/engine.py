@@ -230,7 +230,12 @@ class Engine:
         while job is not None:
             lane, items, parcel = job
             parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
-            outcome = await self._attempt(lane, parcel.headers, parcel.body)
+            target = lane.target or self._target_of(lane)
+            try:
+                outcome = await self._sender.send(target, parcel.headers, parcel.body) if target else await self._no_target()
+            except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
+                logger.exception("an attempt for %s failed inside the hub", lane.name)
+                outcome = Outcome(cause="internal-error")
             self._schedule.end(lane, outcome.status is not None, outcome.status in TOO_MUCH)
             self._follow(job, self._settling.settle(lane, items, parcel, outcome))
             self._schedule.offer(lane)
@@ -261,21 +266,18 @@ class Engine:
         self.ledger.touch(lane)
         self.judge(lane)
 
-    async def _attempt(self, lane: PushLane, headers: dict[str, str], body: bytes) -> Outcome:
-        if lane.target is None:
-            policy = lane.policy
-            try:
-                lane.target = Target(policy.url, policy.attempt_timeout, access=policy.access) if policy else None
-            except ValueError:
-                lane.target = None
-        if lane.target is None:
-            await asyncio.sleep(0)
-            return Outcome(cause="bad-url")
+    def _target_of(self, lane: PushLane) -> Target | None:
+        """Where the lane's attempts go; None: its address cannot be read."""
+        policy = lane.policy
         try:
-            return await self._sender.send(lane.target, headers, body)
-        except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
-            logger.exception("an attempt for %s failed inside the hub", lane.name)
-            return Outcome(cause="internal-error")
+            lane.target = Target(policy.url, policy.attempt_timeout, access=policy.access) if policy else None
+        except ValueError:
+            lane.target = None
+        return lane.target
+
+    async def _no_target(self) -> Outcome:
+        await asyncio.sleep(0)
+        return Outcome(cause="bad-url")
 
     def _next(self) -> Job | None:
         """The next attempt, of the lane whose turn it is."""

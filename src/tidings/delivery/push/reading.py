@@ -5,9 +5,11 @@ Reads are small and happen on the event loop: handing a page of rows through a t
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
+from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.layouts import Form, Laid, OwnForm, data_address, lay_out, with_address
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
@@ -18,7 +20,7 @@ from tidings.ids import DeliveryIds
 from tidings.log.block import DIGEST, offsets_of
 from tidings.log.port import Block, LanesReader, LogReader
 from tidings.log.position import Offset, Partition, Position
-from tidings.registry.rules.retentions import NEVER
+from tidings.registry.rules.retentions import NEVER, Kept
 
 PAGE_ENTRIES = 200
 LAST_ENTRIES = 8
@@ -138,15 +140,15 @@ class Reading:
         policy = lane.policy
         assert policy is not None
         own, (number, partition), id_text = policy.headers, lane.key, self._id_text
-        until = policy.kept.until
+        ends_at, referring = _ending(policy.kept), policy.mode is OwnForm.HORIZON_REFERENCE
         parcels = []
         laid = self._lay_out(lane, policy.mode, wanted, kept)
         for (offset, _), (headers, body, fault, published, line) in zip(wanted, laid, strict=True):
             named = id_text(number, partition, offset)
-            if policy.mode is OwnForm.HORIZON_REFERENCE and policy.layout is not None:
+            if referring and policy.layout is not None:
                 body = with_address(body, data_address(self._hub, policy.layout) + named)
             # What became a dead letter and left the log has its copy for as long as the copy lasts.
-            ends = until(Position(partition, offset), published) if published else NEVER
+            ends = ends_at(partition, offset, published) if published else NEVER
             all_headers = {**own, **headers, "tidings-delivery-id": named}
             parcels.append(Parcel(offset, all_headers, body, fault, published, line, ends))
         return parcels
@@ -157,11 +159,10 @@ class Reading:
         if not missing:
             return [laid[entry] for entry in wanted]
         found = self._log.fetch([position_of(lane.key, offset) for offset, _ in missing])
-        for entry, data in self._stripped.datas(lane.key, missing, found).items():
-            kept_entry = found[position_of(lane.key, entry.offset)]
-            made = lay_out(mode, kept_entry.head, data)
-            laid[entry] = made._replace(published=kept_entry.at, key=kept_entry.key_hash)
-            self._laid.bytes += len(made.body) + 1024
+        for entry, stored, data in self._stripped.payloads(lane.key, missing, found):
+            headers, body, fault, _, _ = lay_out(mode, stored.head, data)
+            laid[entry] = Laid(headers, body, fault, stored.at, stored.key_hash)
+            self._laid.bytes += len(body) + 1024
         gone = [entry for entry in missing if entry not in laid]
         if gone:
             # Not remembered for other lanes: a copy is this lane's own.
@@ -175,6 +176,16 @@ class Reading:
         letters = self._store.buried(lane.key, [entry.offset for entry in wanted]) if kept else {}
         copies = [(entry, letters.get(entry.offset)) for entry in wanted]
         return {entry: Laid({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
+
+
+def _ending(kept: Kept) -> Callable[[Partition, Offset, Instant], Instant]:
+    """When entries end, by where they are and when they were published. It is asked for every delivery."""
+    if kept.former:
+        return lambda partition, offset, published: kept.until(Position(partition, offset), published)
+    if math.isinf(kept.seconds):
+        return lambda partition, offset, published: NEVER
+    life = round(kept.seconds * SECOND)
+    return lambda partition, offset, published: Instant(published + life)
 
 
 class LaidOut:

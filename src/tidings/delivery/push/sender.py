@@ -61,7 +61,10 @@ class Sender:
             if judged is None or started >= judged.until:
                 judged = target.judged = await self._ways.to(target.origin)
             request = Request(target.method, target.opening.request(headers, body), target.timeout)
-            answer = await self._post(target, judged, request)
+            if len(judged.ways) == 1:
+                answer = await self._ways.connections.ask(judged.ways[0], request)
+            else:
+                answer = await self._post(target, judged, request)
         except (Failed, Blocked, Unresolved, ValueError, OSError) as error:
             return Outcome(None, cause_of(error), self._monotonic() - started)
         status = answer.status

@@ -6,7 +6,7 @@ be had counts as gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tidings.delivery.push.store import LaneKey, position_of
@@ -60,14 +60,21 @@ class Stripped:
         self, key: LaneKey, wanted: Sequence[LaneEntry], found: Mapping[Position, Entry]
     ) -> Mapping[LaneEntry, bytes | None]:
         """The payloads to send of those that are there; `found` is what the log has of them."""
-        there = {entry: position_of(key, entry.offset) for entry in wanted}
-        bodies = self._bodies(there)
-        return {
-            entry: found[position].data if entry.digest == REFERENCE else bodies[BodyKey(position, entry.digest)]
-            for entry, position in there.items()
-            if position in found and (entry.digest == REFERENCE or BodyKey(position, entry.digest) in bodies)
-        }
+        return {entry: data for entry, _, data in self.payloads(key, wanted, found)}
 
-    def _bodies(self, wanted: Mapping[LaneEntry, Position]) -> Mapping[BodyKey, bytes]:
-        keys = [BodyKey(position, entry.digest) for entry, position in wanted.items() if entry.digest not in (REFERENCE, GONE)]
-        return self._lanes.bodies(keys) if keys else {}
+    def payloads(
+        self, key: LaneKey, wanted: Sequence[LaneEntry], found: Mapping[Position, Entry]
+    ) -> Iterator[tuple[LaneEntry, Entry, bytes | None]]:
+        """The same, each with what the log has of it."""
+        stripped = [entry for entry in wanted if entry.digest not in (REFERENCE, GONE)]
+        keys = {entry: BodyKey(position_of(key, entry.offset), entry.digest) for entry in stripped}
+        bodies = self._lanes.bodies(list(keys.values())) if keys else {}
+        by_offset = {position.offset: entry for position, entry in found.items()}
+        for entry in wanted:
+            stored = by_offset.get(entry.offset)
+            if stored is None:
+                continue
+            if entry.digest == REFERENCE:
+                yield entry, stored, stored.data
+            elif (body := bodies.get(keys[entry]) if entry in keys else None) is not None:
+                yield entry, stored, body
