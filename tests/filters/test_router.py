@@ -15,6 +15,7 @@ from tidings.filters import Batch, Router, RouteSpec, matches, parse
 from tidings.filters.routing import compiled, facts, group
 from tidings.filters.routing.columns import Row
 from tidings.filters.routing.index import Index
+from tidings.filters.routing.predicates import predicate
 
 ORDERS, BILLS = 1, 2
 
@@ -227,12 +228,25 @@ def at_name_2(row: Row, event: int) -> bool:
 @pytest.mark.parametrize("count", [5, 600])
 def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidings.filters.routing.index.predicate", lambda filter, numbers: surprising)
-    monkeypatch.setattr("tidings.filters.routing.single.predicate", lambda filter, numbers: at_name_2)
+    monkeypatch.setattr("tidings.filters.routing.few.predicate", lambda filter, numbers: at_name_2)
     routes = [a_route(1, "n >= 0 and not name matches 'x'"), a_route(2), a_route(3, "not name matches 'y'", since=count)]
     found = Router(routes).route(a_batch(*numbered(count)))
     assert found.aside == [(2, 1, "Surprise: at event 2")]
     assert found.events[found.lanes == 1].tolist() == [n for n in range(count) if n != 2]
     assert found.events[found.lanes == 2].tolist() == list(range(count))
+
+
+def test_a_predicate_that_fails_among_many_sets_only_its_lane_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested = parse("where", "not name matches 'x'")
+    monkeypatch.setattr(
+        "tidings.filters.routing.single.predicate", lambda f, test: at_name_2 if f == tested else predicate(f, test)
+    )
+    routes = [a_route(70 + n, f"n = {n}") for n in range(30)] + [a_route(5, "n >= 0 and not name matches 'x'"), a_route(6)]
+    router = Router(routes)
+    for n, event in enumerate(numbered(4)):
+        found = router.route_one(n + 1, ORDERS, head_of(event), event.data)
+        assert sorted(found.lanes) == ([6, 72] if n == 2 else [5, 6, 70 + n])
+        assert list(found.aside) == ([(0, 5, "Surprise: at event 2")] if n == 2 else [])
 
 
 def fails(*_: object) -> None:

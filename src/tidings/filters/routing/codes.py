@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from itertools import repeat
+from functools import cached_property
+from itertools import pairwise, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +25,7 @@ ABSENT, UNNAMED = 0, 1
 
 HIGHEST = 2**31 - 1
 NO_NUMBER = -1
+_WHOLE = 2.0**53
 _TRUE, _FALSE, _CONTAINER = object(), object(), object()
 _BOOLEANS = {True: _TRUE, False: _FALSE}
 
@@ -100,8 +103,22 @@ class Cuts:
         self._nearest = [_near(cut) for cut in self._cuts]
         self._near = np.array(self._nearest, np.float64)
         self.pieces = 2 * len(self._cuts) + 1
-        self.nearest = [*self._nearest, math.nan]
-        """Floats near the cuts, in order. A float at place n that is not equal to what is there is in piece 2n."""
+        self.nearest = frozenset(self._nearest)
+        """Floats near the cuts. Any other float is in a piece that is known without reading the number exactly."""
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether floats can stand for pieces in sorted lists, see `mark`. Not where cuts are too large, or too near to others."""
+        small = all(abs(near) < _WHOLE for near in self._nearest)
+        return small and all(math.nextafter(a, math.inf) < b for a, b in pairwise(self._nearest))
+
+    def mark(self, piece: int) -> float:
+        """The lowest float of the piece: marks are in the order of pieces, and an int or float that is not `nearest` to a cut is
+        between the mark of its own piece and the next."""
+        if piece < 1:
+            return -math.inf if piece == NO_NUMBER else -sys.float_info.max
+        near = self._nearest[(piece - 1) // 2]
+        return near if piece % 2 else math.nextafter(near, math.inf)
 
     def range(self, op: Order, number: int | Decimal) -> tuple[int, int]:
         """The lowest and highest piece that satisfies the comparison."""

@@ -31,8 +31,8 @@ from tidings.filters.routing.decoding import NOTHING, TakeRow, attribute_text, h
 from tidings.filters.routing.made import column_made_of
 
 Column: TypeAlias = list[Any]
-_SMALL = 500
-_JSON = "application/json"
+SMALL = 500
+JSON = "application/json"
 _IN_HEAD = (AttributePath, AttributeTextPath, HeaderPath)
 _IN_PAYLOAD = (DataPath, MemberTextPath, ScalarsPath, OnlyScalarPath, QueryTextPath)
 
@@ -95,27 +95,27 @@ class Reader:
         self._data = [(n, _steps(path)) for n, path in enumerate(paths) if not isinstance(path, _IN_HEAD)]
         self._made = [(n, column_made_of(path)) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, DataPath))]
         names = [HEADERS if isinstance(path, HeaderPath) else path.name for path in paths if isinstance(path, _IN_HEAD)]
-        self._heads = heads_decoder(tuple(dict.fromkeys(names)))
-        self._tree = payloads_decoder(tuple(steps for _, steps in self._data), exact)
+        self.heads = heads_decoder(tuple(dict.fromkeys(names)))
+        self.tree = payloads_decoder(tuple(steps for _, steps in self._data), exact)
 
     @cached_property
-    def _row(self) -> TakeRow:
-        return row_of(self._heads, self._tree, self.paths)
+    def take(self) -> TakeRow:
+        return row_of(self.heads, self.tree, self.paths)
 
     def read(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Table:
         """One list per path, in the order of the events."""
         bad: list[tuple[int, str]] = []
-        decoded = _each(self._heads.decode, heads, self._heads.empty, bad)
+        decoded = _each(self.heads.decode, heads, self.heads.empty, bad)
         payloads = _as_json(decoded, datas) if self._data else datas
         columns: list[Column] = [[]] * len(self.paths)
         for n, path in enumerate(self.paths):
             match path:
                 case AttributePath(name):
-                    columns[n] = self._heads.column(name, decoded)
+                    columns[n] = self.heads.column(name, decoded)
                 case AttributeTextPath(name):
-                    columns[n] = list(map(attribute_text, self._heads.column(name, decoded)))
+                    columns[n] = list(map(attribute_text, self.heads.column(name, decoded)))
                 case HeaderPath(name):
-                    columns[n] = [header(headers, name) for headers in self._heads.column(HEADERS, decoded)]
+                    columns[n] = [header(headers, name) for headers in self.heads.column(HEADERS, decoded)]
         self.read_payloads(payloads, columns)
         for n, made in self._made:
             columns[n] = made(columns[n])
@@ -123,11 +123,11 @@ class Reader:
 
     def row(self, head: bytes, data: bytes | None) -> Row:
         """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
-        decoded = self._heads.decode(head)
-        json = (decoded.type == _JSON and decoded.base64 is MISSING) or is_json(decoded.type, decoded.base64)
-        payload = data if json and data is not None and (len(data) <= _SMALL or is_shallow(data)) else None
+        decoded = self.heads.decode(head)
+        payload = payload_of(decoded, data)
         try:
-            found = self._row(decoded, self._tree.decode(NOTHING if payload is None else payload))
+            root = self.tree.empty if payload is None else self.tree.decode(payload)
+            found = self.take(decoded, root)
         except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it
             found = [column[0] for column in self.read((head,), (data,)).columns]
         return Row(found, payload, head, data)
@@ -138,8 +138,8 @@ class Reader:
             return
         failed: list[tuple[int, str]] = []
         texts = [NOTHING if data is None else data for data in payloads] if None in payloads else payloads
-        roots = _each(self._tree.decode, texts, None, failed)  # type: ignore[arg-type]
-        for (n, _), column_of in zip(self._data, self._tree.columns, strict=True):
+        roots = _each(self.tree.decode, texts, None, failed)  # type: ignore[arg-type]
+        for (n, _), column_of in zip(self._data, self.tree.columns, strict=True):
             columns[n] = column_of(roots)
         for event, _ in failed:
             payload = Payload(payloads[event])
@@ -154,9 +154,26 @@ def values_at(steps: tuple[str | int, ...], payloads: Sequence[bytes | None]) ->
     return columns[0]
 
 
-def exact_at(steps: tuple[str | int, ...], payload: bytes | None) -> Any:
-    """The exact value at one place of one payload."""
-    return Payload(payload).at(steps)
+@lru_cache(maxsize=1024)
+def exactly_at(steps: tuple[str | int, ...]) -> Callable[[bytes | None], Any]:
+    """Gives the exact value at one place of a payload."""
+    tree = payloads_decoder((steps,), exact=True)
+    decode, (column_of,) = tree.decode, tree.columns
+
+    def exactly(payload: bytes | None) -> Any:
+        try:
+            return column_of([decode(NOTHING if payload is None else payload)])[0]
+        except UNREADABLE:
+            return Payload(payload).at(steps)
+
+    return exactly
+
+
+def payload_of(head: Any, data: bytes | None) -> bytes | None:
+    """The payload of an event with this head, None when it is not meant as JSON or is nested too deeply."""
+    if data is None or (head.type != JSON and not is_json(head.type, head.base64)):
+        return None
+    return data if len(data) <= SMALL or is_shallow(data) else None
 
 
 @lru_cache(maxsize=1024)
@@ -193,6 +210,6 @@ def _as_json(heads: list[Any], datas: Sequence[bytes | None]) -> Sequence[bytes 
         is_json(kind, MISSING) for kind in {head.type for head in heads}
     ):
         datas = [data if is_json(head.type, head.base64) else None for head, data in zip(heads, datas, strict=True)]
-    if None in datas or max(map(len, datas), default=0) > _SMALL:  # type: ignore[arg-type]
+    if None in datas or max(map(len, datas), default=0) > SMALL:  # type: ignore[arg-type]
         datas = [data if data is None or is_shallow(data) else None for data in datas]
     return datas

@@ -17,9 +17,10 @@ from tidings.filters.algebra import Filter
 from tidings.filters.meaning import Read, holds, reading
 from tidings.filters.payload import UNREADABLE
 from tidings.filters.routing.budgets import Watch, unwatched
+from tidings.filters.routing.few import OneByOne
 from tidings.filters.routing.index import Index, Pairs, Problem, reason_of
 from tidings.filters.routing.layout import Layout
-from tidings.filters.routing.single import OneByOne, Single
+from tidings.filters.routing.single import Names, Quick, Single
 from tidings.filters.routing.terms import terms_of
 
 FEW = 16
@@ -39,11 +40,13 @@ class Outcome(NamedTuple):
 
 
 class Compiled:
-    """Filters by the number of their route. Never raises for what an event holds."""
+    """Filters by the number of their route. Never raises for what an event holds.
 
-    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched) -> None:
-        self._filters = filters
-        self._watched = watched
+    With `names`, there is a `quick` way for single events.
+    """
+
+    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched, names: Names | None = None) -> None:
+        self._filters, self._watched, self._names = filters, watched, names
         self._asked = 0
 
     def match(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Outcome:
@@ -76,6 +79,12 @@ class Compiled:
             pairs, problems, bad, _ = plainly(self._filters, (head,), (data,))
             return pairs.numbers.tolist(), problems, bad[0][1] if bad else None, True
 
+    @property
+    def quick(self) -> Quick | None:
+        """The names of an event that is like most, each once. Raises something for one that is odd: `match_one` knows it."""
+        way = self._single if self._names is not None and self._filters else None
+        return way.quick if isinstance(way, Single) else None
+
     def alone_pays(self, events: int) -> bool:
         """Whether to match this many events one by one. A large index that is there already is used for a while instead."""
         if len(self._filters) <= FEW or "_single" in self.__dict__ or "_index" not in self.__dict__:
@@ -86,9 +95,7 @@ class Compiled:
     @property
     def once(self) -> bool:
         """Whether a route is never found twice for one event."""
-        if isinstance(self._single, OneByOne):
-            return True
-        return len(self._layout.entries) == len({entry.route for entry in self._layout.entries})
+        return isinstance(self._single, OneByOne) or self._layout.once
 
     @property
     def in_use(self) -> bool:
@@ -115,7 +122,7 @@ class Compiled:
         if len(self._filters) <= FEW:
             return OneByOne(self._filters, self._watched)
         with _undisturbed():
-            return Single(self._layout, self._watched)
+            return Single(self._layout, self._watched, self._names)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -55,9 +55,12 @@ def heads_decoder(names: tuple[str, ...]) -> Heads:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Decodes payloads to nested structs. Each path has its way through them, and a function that takes its column."""
+    """Decodes payloads to nested structs. Each path has its way through them, and a function that takes its column.
+
+    `empty` is what an event without a payload has."""
 
     decode: Callable[[bytes], Any]
+    empty: object
     ways: tuple[tuple[tuple[str, ...], Steps], ...]
     columns: tuple[Callable[[list[Any]], list[Any]], ...]
 
@@ -71,7 +74,7 @@ def payloads_decoder(paths: tuple[Steps, ...], exact: bool) -> Tree:
     kind = root.type()
     decode = msgspec.json.Decoder(kind, float_hook=Decimal if exact else None).decode
     ways = tuple(root.way(steps) for steps in paths)
-    return Tree(decode, ways, tuple(_column(*way) for way in ways))
+    return Tree(decode, MISSING if root.whole else root.nothing, ways, tuple(_column(*way) for way in ways))
 
 
 class _Node:
@@ -135,12 +138,25 @@ def _followed(value: Any, fields: tuple[str, ...]) -> Any:
 
 def row_of(heads: Heads, tree: Tree, paths: tuple[Path, ...]) -> TakeRow:
     """Takes all values of one event at once: a tuple of fixed expressions, generated for the same reason as columns are."""
-    space: dict[str, Any] = {"dig": dig, "text": attribute_text, "header": header}
-    ways = iter(tree.ways)
-    parts = "".join(f"{_expression(path, n, heads, ways, space)}, " for n, path in enumerate(paths))
-    exec(f"def row(head, root): return ({parts})", space)
+    taken = expressions(heads, tree, paths)
+    space = dict(taken.space)
+    exec(f"def row(head, root): return ({''.join(f'{part}, ' for part in taken.parts)})", space)
     row: TakeRow = space["row"]
     return row
+
+
+class Expressions(NamedTuple):
+    """The value at each path, as code over `head` and `root`, and what that code refers to."""
+
+    parts: tuple[str, ...]
+    space: dict[str, Any]
+
+
+def expressions(heads: Heads, tree: Tree, paths: tuple[Path, ...]) -> Expressions:
+    """How to take the values at these paths from what was decoded. It holds no text of users but names of headers, quoted."""
+    space: dict[str, Any] = {"dig": dig, "text": attribute_text, "header": header}
+    ways = iter(tree.ways)
+    return Expressions(tuple(_expression(path, n, heads, ways, space) for n, path in enumerate(paths)), space)
 
 
 def _expression(path: Path, n: int, heads: Heads, ways: Iterator[tuple[tuple[str, ...], Steps]], space: dict[str, Any]) -> str:

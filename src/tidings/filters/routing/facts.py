@@ -93,6 +93,11 @@ class TextFacts:
             answers = [found(column[n]) if answer is None else answer for n, answer in enumerate(answers)]
         return answers  # type: ignore[return-value]
 
+    @property
+    def memo(self) -> Callable[[str], Answer | None]:
+        """Gives what is remembered of a text."""
+        return self._memo.get
+
     def answer(self, value: Any) -> Answer:
         """The entries for one value."""
         if type(value) is not str:

@@ -16,6 +16,7 @@ import numpy as np
 from tidings.filters.routing.budgets import Budgets
 from tidings.filters.routing.compiled import Compiled, Outcome
 from tidings.filters.routing.index import Problem
+from tidings.filters.routing.single import Names, Quick
 from tidings.filters.routing.spec import Numbers, RouteSpec, SetAside
 
 FOREVER = np.iinfo(np.int64).max
@@ -39,6 +40,14 @@ class Found(NamedTuple):
     routes: Numbers
     aside: list[SetAside]
     plainly: int
+
+
+class Quickly(NamedTuple):
+    """Gives the lanes of an event at a position after `since`, up to `until`. Raises something for an event that is odd."""
+
+    since: int
+    until: int
+    lanes: Quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,6 @@ class Group:
         self._newest, self._oldest_end = int(self._since.max()), int(self._until.min())
         self.watched = [(r.lane, budgets.of(r)) for n, r in enumerate(routes) if n not in self._out and budgets.watches(r)]
         self.size = len(routes)
-        self._first, self._lane = base.compiled.match_one, self._lane_of.__getitem__
 
     @classmethod
     def of(cls, routes: Sequence[RouteSpec], budgets: Budgets) -> Group:
@@ -114,17 +122,18 @@ class Group:
         return len(set(self._lane_of)) == len(self._lane_of) and all(part.once for part in self._parts)
 
     @cached_property
-    def _plain(self) -> bool:
-        """Whether what the base finds for one event is all there is to say of it, as a rule."""
-        return len(self._parts) == 1 and not self._open and self._once
+    def quick(self) -> Quickly | None:
+        """The way for single events like most, unless something about this group needs more care: time that is watched, routes
+        that changed since the base was compiled, lanes with several routes."""
+        if len(self._parts) > 1 or self.watched or (quick := self._base.compiled.quick) is None:
+            return None
+        return Quickly(self._newest, self._oldest_end, quick)
 
     def match_one(self, position: int, head: bytes, data: bytes | None) -> tuple[list[int], list[SetAside], bool]:
         """The lanes of one event, each once, what was set aside (as event 0), and whether it was read plainly."""
         if self.watched:
             self._refill(1)
-        routes, problems, bad, plainly = self._first(head, data)
-        if self._plain and not problems and bad is None and self._newest < position <= self._oldest_end:
-            return list(map(self._lane, routes)), [], plainly
+        routes, problems, bad, plainly = self._base.compiled.match_one(head, data)
         if len(self._parts) > 1:
             added, more, _, also = self._parts[1].match_one(head, data)
             routes, problems, plainly = routes + added, problems + more, plainly or also
@@ -174,7 +183,10 @@ class Group:
 def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets) -> Compiled:
     numbered = dict(enumerate(routes, first))
     filters = {n: route.filter for n, route in numbered.items() if route.filter is not None}
-    return Compiled(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test))
+    lanes = {n: route.lane for n, route in numbered.items()}
+    once = len(set(lanes.values())) == len(lanes)
+    names = Names(lanes, [route.lane for route in routes if route.filter is None]) if once else None
+    return Compiled(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test), names)
 
 
 def _compared(before: Sequence[RouteSpec], now: Sequence[RouteSpec]) -> tuple[set[int], list[RouteSpec]]:

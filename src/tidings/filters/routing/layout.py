@@ -136,6 +136,11 @@ class Layout:
             or any(needs_exact_numbers(filter) for entry in self.entries for filter in entry.rest)
         )
 
+    @property
+    def once(self) -> bool:
+        """Whether no route has several terms, of which several may hold for one event."""
+        return len(self.entries) == len({entry.route for entry in self.entries})
+
     def width(self, source: Source) -> int:
         """How many codes the column has."""
         return len(self.words[source.number]) if source.of is Of.VALUE else self.buckets(source.number)

@@ -1,32 +1,45 @@
 """What is found at the end of a look-up: the routes that are decided there, tables for one more look, and what must be tested.
 
-Answers are made ahead. Ranges that end at the top are one sorted list of which a piece is taken, so that many of them cost
-no more memory than they are; other ranges and excluded values are tables, which are left out where they would grow too large.
+Answers are made ahead, per piece of a number or per value. Where they would grow with the square of the routes, those that end
+at the top are pieces of one sorted list instead, and others are tested one by one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from tidings.filters.routing.codes import ABSENT, HIGHEST
 from tidings.filters.routing.layout import Entry, Layout, Of, Slot, Source
 
 _TABLE = 4096
 _PER_SLOT = 16
+_FEW_ENDS = 16
+_FEW_DECIDED = 256
 
-Routes = tuple[int, ...]
+Routes: TypeAlias = tuple[int, ...]
+Sets: TypeAlias = "tuple[Routes, ...] | Growing"
+
+
+class Growing:
+    """Routes of ranges that end at the top: the set at n is the first n of one list, put together when asked for."""
+
+    __slots__ = ("_always", "_ends")
+
+    def __init__(self, always: Routes, ends: Routes) -> None:
+        self._always, self._ends = always, ends
+
+    def __getitem__(self, count: int) -> Routes:
+        return self._always + self._ends[:count]
 
 
 class Ranges(NamedTuple):
-    """Routes by the piece that the number at a path is in: `ends[:bisect(lows, piece)]`, and `sets[bisect(cuts, piece)]`."""
+    """Routes by the piece that the number at a path is in: `sets[bisect(cuts, piece)]`."""
 
     number: int
-    lows: list[int]
-    ends: Routes
-    cuts: list[int]
-    sets: list[Routes]
+    cuts: Sequence[float]
+    sets: Sets
 
 
 class Values(NamedTuple):
@@ -35,6 +48,25 @@ class Values(NamedTuple):
     number: int
     named: Callable[[Any, Routes], Routes]
     other: Routes
+
+
+class More(NamedTuple):
+    """What only some leaves have: tables of values, of ranges, and (route, test) of what is left to test."""
+
+    values: list[Values]
+    ranges: list[Ranges]
+    tests: list[tuple[int, Any]]
+
+
+class Done(NamedTuple):
+    """How leaves are finished: which path is usual for ranges, what stands for a piece of a number and for a route, and how an
+    entry is tested."""
+
+    layout: Layout
+    usual: int
+    mark: Callable[[int, int], float]
+    name: Callable[[int], int]
+    test: Callable[[Entry, list[Slot]], Any]
 
 
 class Leaf:
@@ -48,54 +80,69 @@ class Leaf:
     def add(self, entry: Entry, slots: list[Slot]) -> None:
         self._entries.append((entry, slots))
 
-    def done(self, layout: Layout, usual: int, test: Callable[[Entry, list[Slot]], Any]) -> Any:
-        """Just the routes, if that is all: a tuple. Otherwise a list: routes, lows and ends of the path that is `usual` for
-        ranges, and, unless there are none of them, (tables of values, other ranges, (route, test) of what is left)."""
-        decided = tuple(entry.route for entry, slots in self._entries if not slots and not entry.rest)
+    def done(self, how: Done) -> Any:
+        """Just the routes, if that is all: a tuple. Otherwise a list: the cuts and sets of the path that is `usual` for ranges,
+        with the routes that are decided in every set, and, unless there is nothing in it, the `More`."""
+        decided = tuple(how.name(entry.route) for entry, slots in self._entries if not slots and not entry.rest)
         if len(decided) == len(self._entries):
             return decided
         by_source: dict[Source, list[_Kept]] = {}
         rest: list[_Kept] = []
         for entry, slots in self._entries:
             if len(slots) == 1 and not entry.rest:
-                by_source.setdefault(slots[0].source, []).append(_Kept(entry, slots[0]))
+                by_source.setdefault(slots[0].source, []).append(_Kept(how.name(entry.route), entry, slots))
             elif slots or entry.rest:
-                rest.append(_Kept(entry, slots))
-        values = [_values(layout, source.number, found, rest) for source, found in by_source.items() if source.of is Of.VALUE]
-        ranges = [_ranges(source.number, found, rest) for source, found in by_source.items() if source.of is not Of.VALUE]
-        lows, ends = next(((one.lows, one.ends) for one in ranges if one.number == usual), ([], ()))
-        ranges = [one if one.number != usual else one._replace(lows=[], ends=()) for one in ranges]
-        left = [(kept.entry.route, test(kept.entry, kept.slots)) for kept in rest]
-        more = ([table for table in values if table is not None], [one for one in ranges if one.lows or one.cuts], left)
-        return [decided, lows, ends, more if any(more) else None]
+                rest.append(_Kept(how.name(entry.route), entry, slots))
+        values = [
+            _values(how.layout, source.number, found, rest) for source, found in by_source.items() if source.of is Of.VALUE
+        ]
+        usual = by_source.pop(Source(how.usual, Of.PIECE), []) if len(decided) <= _FEW_DECIDED else []
+        first, *ranges = _ranges(how.usual, usual, rest, decided)
+        for source, found in by_source.items():
+            ranges += _ranges(source.number, found, rest, ()) if source.of is not Of.VALUE else ()
+        tests = [(kept.route, how.test(kept.entry, kept.slots)) for kept in rest]
+        more = More([one for one in values if one is not None], [_marked(one, how) for one in ranges], tests)
+        return [_marked(first, how).cuts, first.sets, more if any(more) else None]
 
 
-class _Kept:
-    """An entry with its only open slot, or all of them."""
+class _Kept(NamedTuple):
+    """An entry with its open slots, and what stands for its route."""
 
-    __slots__ = ("entry", "slots")
-
-    def __init__(self, entry: Entry, open_slots: Slot | list[Slot]) -> None:
-        self.entry = entry
-        self.slots = open_slots if isinstance(open_slots, list) else [open_slots]
+    route: int
+    entry: Entry
+    slots: list[Slot]
 
 
-def _ranges(number: int, entries: list[_Kept], rest: list[_Kept]) -> Ranges:
-    to_top = sorted((kept.slots[0].low, kept.entry.route) for kept in entries if kept.slots[0].high == HIGHEST)
+def _ranges(number: int, entries: list[_Kept], rest: list[_Kept], always: Routes) -> list[Ranges]:
+    """One table for all of them if they are few; otherwise one for the ranges that end at the top, and one for the others.
+    The first of them holds the routes that are there `always`."""
+    if len(entries) <= _FEW_ENDS:
+        return [_pieces(number, entries, rest, always)]
+    to_top = sorted((kept.slots[0].low, kept.route) for kept in entries if kept.slots[0].high == HIGHEST)
+    ends = Growing(always, tuple(route for _, route in to_top))
     others = [kept for kept in entries if kept.slots[0].high != HIGHEST]
-    cuts = sorted({edge for kept in others for edge in (kept.slots[0].low, kept.slots[0].high + 1)})
-    sets: list[list[int]] = [[] for _ in range(len(cuts) + 1)]
-    room = _TABLE + _PER_SLOT * len(others)
-    for kept in others:
+    found = [Ranges(number, [low for low, _ in to_top], ends)]
+    return [*found, _pieces(number, others, rest, ())] if others else found
+
+
+def _marked(ranges: Ranges, how: Done) -> Ranges:
+    return ranges._replace(cuts=tuple(how.mark(ranges.number, int(cut)) for cut in ranges.cuts))
+
+
+def _pieces(number: int, entries: list[_Kept], rest: list[_Kept], always: Routes) -> Ranges:
+    edges = {edge for kept in entries for edge in (kept.slots[0].low, kept.slots[0].high + 1)}
+    cuts = sorted(edge for edge in edges if edge <= HIGHEST)
+    sets = [list(always) for _ in range(len(cuts) + 1)]
+    room = _TABLE + _PER_SLOT * len(entries)
+    for kept in entries:
         first, last = bisect_right(cuts, kept.slots[0].low), bisect_right(cuts, kept.slots[0].high)
         room -= last + 1 - first
         if room < 0:
             rest.append(kept)
             continue
         for routes in sets[first : last + 1]:
-            routes.append(kept.entry.route)
-    lows, ends = [low for low, _ in to_top], tuple(route for _, route in to_top)
-    return Ranges(number, lows, ends, cuts, list(map(tuple, sets)))
+            routes.append(kept.route)
+    return Ranges(number, cuts, tuple(map(tuple, sets)))
 
 
 def _values(layout: Layout, number: int, entries: list[_Kept], rest: list[_Kept]) -> Values | None:
@@ -112,4 +159,4 @@ def _edges(slot: Slot) -> Iterable[int]:
 
 
 def _fitting(entries: list[_Kept], code: int) -> Routes:
-    return tuple(kept.entry.route for kept in entries if kept.slots[0].fits(code))
+    return tuple(kept.route for kept in entries if kept.slots[0].fits(code))

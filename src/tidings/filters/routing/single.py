@@ -1,165 +1,150 @@
 """One event at a time: a function generated for the routes of a group, for which an event costs a few look-ups.
 
 Nested dictionaries lead from values to leaves, the path with the most values outermost: where nothing is named at it, all that
-is below is skipped. The function is text put together from the layout; it holds no text of users, only numbers of paths.
+is below is skipped. There are two functions with the same body: `quick` decodes an event itself and gives up on whatever is odd
+about it; `match` takes the values of any event. See `written` for their text.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from tidings.filters.algebra import Filter
-from tidings.filters.paths import DataPath
+from tidings.filters.paths import DataPath, Path
+from tidings.filters.payload import MISSING
+from tidings.filters.routing import written
 from tidings.filters.routing.budgets import Watch, unwatched
 from tidings.filters.routing.codes import hashable, key_of
-from tidings.filters.routing.columns import Reader, Row, exact_at
-from tidings.filters.routing.facts import facts_of
-from tidings.filters.routing.index import Problem, reason_of
+from tidings.filters.routing.columns import JSON, SMALL, Reader, Row, exactly_at, payload_of
+from tidings.filters.routing.decoding import expressions
+from tidings.filters.routing.facts import TextFacts, facts_of
+from tidings.filters.routing.few import try_each
+from tidings.filters.routing.filing import Filed
+from tidings.filters.routing.index import Problem
 from tidings.filters.routing.layout import Entry, Layout, Of, Slot, Source
-from tidings.filters.routing.leaf import Leaf
-from tidings.filters.routing.predicates import Predicate, columns_of, in_row, predicate
+from tidings.filters.routing.leaf import Done, Leaf
+from tidings.filters.routing.predicates import Predicate, in_row, predicate
+from tidings.filters.routing.written import Outer, Shape
 
 _UNROLLED = 8
 """Inner look-ups of one outer value that are written out; more are a loop."""
 
-_LEAF = """\
-if leaf.__class__ is tuple: found += leaf
-else:
-  ids, lows, ends, more = leaf
-  if ids: found += ids
-  if lows:
-    if usual is None: usual = known[USUAL] = piece(USUAL, row)
-    found += ends[:bisect(lows, usual)]
-  if more is not None:
-    values, ranges, left = more
-    for number, named, other in values: found += named(keys[number], other)
-    for number, lows, ends, cuts, sets in ranges:
-      at_piece = known.get(number)
-      if at_piece is None: at_piece = known[number] = piece(number, row)
-      if lows: found += ends[:bisect(lows, at_piece)]
-      if cuts: found += sets[bisect(cuts, at_piece)]
-    if left: tried(left, row, found, problems)"""
-
-Match: TypeAlias = Callable[[Sequence[Any], Row, list[Problem]], list[int]]
+Quick: TypeAlias = Callable[[bytes, bytes | None], list[int]]
+Match: TypeAlias = Callable[[Row, list[Problem]], list[int]]
 
 
-class OneByOne:
-    """Every predicate on one event: the way for few filters, which a generated function would not pay for."""
+class Names(NamedTuple):
+    """What `quick` finds: a name for each route, all different, and the names that every event finds."""
 
-    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched) -> None:
-        paths = columns_of(filters.values())
-        leaf_test = in_row({path: n for n, path in enumerate(paths)})
-        self.reader = Reader(tuple(paths), exact=True)
-        self._tests = [(route, watched(route, filter, predicate(filter, leaf_test))) for route, filter in filters.items()]
-
-    def match(self, row: Row, problems: list[Problem]) -> list[int]:
-        """The routes whose filter holds."""
-        found: list[int] = []
-        _try_each(self._tests, row, found, problems)
-        return found
+    of: Mapping[int, int]
+    always: Sequence[int]
 
 
 class Single:
-    """The generated function and what it looks up. Immutable once built, apart from bounded memos."""
+    """The generated functions and what they look up. Immutable once built, apart from bounded memos."""
 
-    def __init__(self, layout: Layout, watched: Watch = unwatched) -> None:
+    def __init__(self, layout: Layout, watched: Watch = unwatched, names: Names | None = None) -> None:
         self.reader = Reader(layout.paths, layout.exact)
-        self._layout = layout
-        self._watched = watched
+        self._layout, self._watched = layout, watched
+        self._exactly = {number: _exactly(self.reader.paths[number]) for number in layout.cuts}
         self._leaf_test = in_row(layout.numbers)
-        self._usual = _usual(layout)
-        self._space: dict[str, Any] = {"USUAL": self._usual, "bisect": bisect_right, "place": bisect_left}
-        self._space |= {"tried": _try_each, "piece": self._piece}
-        self._confusable = [n for n, words in layout.words.items() if words.confusable]
-        exec("\n".join(self._lines()), self._space)
+        self._name: Callable[[int], int] = int if names is None else names.of.__getitem__
+        self._route_of = None if names is None else {name: route for route, name in names.of.items()}
+        self._done = Done(layout, _usual(layout), self._mark, self._name, self._test)
+        self._space = self._given(() if names is None else names.always)
+        shape = self._shape()
+        exec(written.quick(shape), self._space)
+        exec(written.match(shape), self._space)
+        self.quick: Quick = self._space["quick"]
+        """The names for an event like most, each once. Raises something for one that is odd: `match` knows it."""
         self._match: Match = self._space["match"]
 
     def match(self, row: Row, problems: list[Problem]) -> list[int]:
-        """The routes whose filter holds, a route perhaps twice."""
-        keys = row.values
-        if self._confusable:
-            keys = list(keys)
-            for number in self._confusable:
-                keys[number] = key_of(keys[number])
-        try:
-            return self._match(keys, row, problems)
-        except TypeError:  # an array or object where a value is looked up
-            problems.clear()
-            return self._match(tuple(map(hashable, keys)), row, problems)
+        """The routes whose filter holds, a route perhaps twice; for any event."""
+        found, route_of = self._match(row, problems), self._route_of
+        if route_of is None:
+            return found
+        problems[:] = [problem._replace(route=route_of[problem.route]) for problem in problems]
+        return [route_of[name] for name in found]
 
-    def _piece(self, number: int, row: Row) -> int:
-        path = self.reader.paths[number]
-        steps = path.steps if isinstance(path, DataPath) else ()
-        return self._layout.cuts[number].piece(row.values[number], lambda: exact_at(steps, row.payload))
+    def _given(self, always: Sequence[int]) -> dict[str, Any]:
+        """What the functions refer to, whatever they look up."""
+        reader = self.reader
+        known = {"decode_head": reader.heads.decode, "decode": reader.tree.decode, "empty": reader.tree.empty}
+        known |= {"SMALL": SMALL, "JSON": JSON, "payload_of": payload_of, "take": reader.take, "Row": Row, "always": always}
+        known |= {"bisect": bisect_right, "piece": self._place}
+        return known | {"tried": try_each, "looked_up": _looked_up}
 
-    def _lines(self) -> Iterator[str]:
-        """The function, line by line; what it refers to is put into its name space."""
-        yield "def match(keys, row, problems):"
-        yield "  found = []"
-        if self._layout.paths:
-            yield f"  {', '.join(f'k{n}' for n in range(len(self._layout.paths)))}, = keys"
-        yield "  known, usual = {}, None"
-        yield from self._usual_lines()
-        outer, alone, root, facts = self._filed()
-        self._space["root"] = self._done(root)
-        if self._space["root"] != ():
-            yield "  leaf = root"
-            yield from self._leaf_lines("  ")
-        yield from self._fact_lines(facts)
-        for number in sorted(outer.keys() | alone.keys(), key=lambda n: -len(self._layout.words[n])):
-            yield from self._outer_lines(number, outer.get(number, {}), alone.get(number, {}))
-        yield "  return found"
+    def _piece(self, number: int, value: Any, payload: bytes | None) -> int:
+        exactly = self._exactly[number]
+        return self._layout.cuts[number].piece(value, lambda: exactly(payload))
 
-    def _usual_lines(self) -> Iterator[str]:
-        """The piece of a float at the path that is usual for ranges, unless it is as near to a cut as floats can tell."""
-        number = self._usual
-        if number in self._layout.cuts:
-            self._space["nearest"] = self._layout.cuts[number].nearest
-            yield f"  if k{number}.__class__ is float:"
-            yield f"    at = place(nearest, k{number}, 0, {len(self._space['nearest']) - 1})"
-            yield f"    if nearest[at] != k{number}: usual = known[{number}] = at + at"
+    def _place(self, number: int, value: Any, payload: bytes | None) -> float:
+        """Where the value is among the cuts of its path."""
+        return self._mark(number, self._piece(number, value, payload))
 
-    def _filed(self) -> tuple[dict[int, Any], dict[int, Any], Leaf, list[Entry]]:
-        """Entries under two values, under one, under none, and those that a fact leads to."""
-        words = self._layout.words
-        outer: dict[int, dict[Any, dict[int, dict[Any, Leaf]]]] = {}
-        alone: dict[int, dict[Any, Leaf]] = {}
-        root, facts = Leaf(), []
-        for entry in self._layout.entries:
-            if entry.fact is not None:
-                facts.append(entry)
-                continue
-            places, slots = self._places(entry)
-            if not places:
-                root.add(entry, slots)
-                continue
-            first, codes = places[0]
-            for key in map(words[first].key, codes):
-                if len(places) == 1:
-                    _leaf(alone.setdefault(first, {}), key).add(entry, slots)
-                    continue
-                second, others = places[1]
-                inner = outer.setdefault(first, {}).setdefault(key, {}).setdefault(second, {})
-                for other in map(words[second].key, others):
-                    _leaf(inner, other).add(entry, slots)
-        return outer, alone, root, facts
+    def _mark(self, number: int, piece: int) -> float:
+        cuts = self._layout.cuts[number]
+        return cuts.mark(piece) if cuts.marked else piece
 
-    def _places(self, entry: Entry) -> tuple[list[tuple[int, Sequence[int]]], list[Slot]]:
-        """The one or two paths whose values lead to the entry, the one with the most values first, and the slots left open."""
-        places = [(choice.source.number, choice.codes) for choice in entry.access if choice.source.of is Of.VALUE]
-        slots = []
-        for slot in entry.slots:
-            if len(places) < 2 and slot.source.of is Of.VALUE and slot.low == slot.high and not slot.excluded:
-                places.append((slot.source.number, (slot.low,)))
-            else:
-                slots.append(slot)
-        return sorted(places, key=lambda place: -len(self._layout.words[place[0]])), slots
+    def _shape(self) -> Shape:
+        """Files all entries, and puts what they are found by into the name space."""
+        layout, usual = self._layout, self._done.usual
+        taken = expressions(self.reader.heads, self.reader.tree, self.reader.paths)
+        self._space |= taken.space
+        filed = Filed(layout)
+        leaves = _Leaves(self._done)
+        self._space["root_leaf"] = leaves.done(filed.root)
+        outers = [self._outer(number, filed, leaves) for number in filed.order()]
+        facts, tested = self._facts(filed.facts)
+        if usual in layout.cuts:
+            self._space["nearest"] = layout.cuts[usual].nearest if layout.cuts[usual].marked else _Everything()
+        return Shape(
+            values=taken.parts,
+            keys=frozenset(layout.words),
+            confusable=frozenset(n for n, words in layout.words.items() if words.confusable),
+            usual=usual if leaves.ranges else -1,
+            root=self._space["root_leaf"] != (),
+            facts=facts,
+            tested=tested,
+            outers=outers,
+            ranges=leaves.ranges,
+            more=leaves.more,
+            once=layout.once,
+        )
 
-    def _done(self, leaf: Leaf) -> Any:
-        return leaf.done(self._layout, self._usual, self._test)
+    def _outer(self, number: int, filed: Filed, leaves: _Leaves) -> Outer:
+        """The table of one path: value → the look-ups of the inner values, and the leaf it leads to by itself."""
+        inner, alone = filed.outer.get(number, {}), filed.alone.get(number, {})
+        partners = sorted({other for found in inner.values() for other in found})
+        loop = len(partners) > _UNROLLED
+        table = {}
+        for key in inner.keys() | alone.keys():
+            maps = {at: {k: leaves.done(leaf) for k, leaf in found.items()} for at, found in inner.get(key, {}).items()}
+            gets = {at: found.get for at, found in maps.items()}
+            of = [list(gets.items())] if loop else [gets.get(at, _nothing) for at in partners]
+            table[key] = (*of, leaves.done(alone[key]) if key in alone else None)
+        self._space[f"at{number}"] = table.get
+        return Outer(number, partners, loop)
+
+    def _facts(self, entries: list[Entry]) -> tuple[list[tuple[int, bool]], list[int]]:
+        """Facts that decide, and facts that lead to tests."""
+        numbers = self._layout.numbers
+        decided = [
+            (numbers[e.fact.path], e.fact, self._name(e.route)) for e in entries if e.fact and not e.slots and not e.rest
+        ]
+        others = [(n, e) for n, e in enumerate(entries) if e.fact and (e.slots or e.rest)]
+        found, may = facts_of(decided), facts_of((numbers[e.fact.path], e.fact, n) for n, e in others if e.fact)
+        for at, (_, facts) in enumerate(found):
+            self._space[f"fact{at}"] = facts.answer
+            if isinstance(facts, TextFacts):
+                self._space[f"memo{at}"] = facts.memo
+        for at, (_, facts) in enumerate(may):
+            self._space[f"may{at}"] = facts.answer
+        self._space["rest"] = {n: (self._name(entry.route), self._test(entry, entry.slots)) for n, entry in others}
+        return [(number, isinstance(facts, TextFacts)) for number, facts in found], [number for number, _ in may]
 
     def _test(self, entry: Entry, slots: list[Slot]) -> Predicate:
         """What is left of an entry as one predicate."""
@@ -175,59 +160,35 @@ class Single:
         return test
 
     def _code(self, source: Source, row: Row) -> int:
+        value = row.values[source.number]
         if source.of is Of.PIECE:
-            return self._piece(source.number, row)
-        return self._layout.words[source.number].code(row.values[source.number])
-
-    def _leaf_lines(self, indent: str) -> Iterator[str]:
-        """Collect what `leaf` holds."""
-        for line in _LEAF.splitlines():
-            yield indent + line
-
-    def _fact_lines(self, entries: list[Entry]) -> Iterator[str]:
-        numbers = self._layout.numbers
-        decided = [(numbers[e.fact.path], e.fact, e.route) for e in entries if e.fact and not e.slots and not e.rest]
-        others = [(n, e) for n, e in enumerate(entries) if e.fact and (e.slots or e.rest)]
-        for at, (number, facts) in enumerate(facts_of(decided)):
-            self._space[f"fact{at}"] = facts.answer
-            yield f"  found += fact{at}(row.values[{number}])"
-        self._space["rest"] = {n: (entry.route, self._test(entry, entry.slots)) for n, entry in others}
-        tested = [(numbers[e.fact.path], e.fact, n) for n, e in others if e.fact]
-        for at, (number, facts) in enumerate(facts_of(tested)):
-            self._space[f"may{at}"] = facts.answer
-            yield f"  for n in may{at}(row.values[{number}]): tried((rest[n],), row, found, problems)"
-
-    def _outer_lines(self, number: int, inner: dict[Any, Any], alone: dict[Any, Leaf]) -> Iterator[str]:
-        """Look up one value; where it is named, the inner values and the leaf that it leads to by itself."""
-        partners = sorted({other for found in inner.values() for other in found})
-        unrolled = len(partners) <= _UNROLLED
-        lookups = {}
-        for key in inner.keys() | alone.keys():
-            maps = {at: {k: self._done(leaf) for k, leaf in found.items()} for at, found in inner.get(key, {}).items()}
-            of = [maps.get(at, _NONE).get for at in partners] if unrolled else [[(at, found.get) for at, found in maps.items()]]
-            lookups[key] = (*of, self._done(alone[key]) if key in alone else None)
-        self._space[f"at{number}"] = lookups.get
-        yield f"  at = at{number}(k{number})"
-        yield "  if at is not None:"
-        if unrolled:
-            yield f"    {', '.join((*(f'get{at}' for at in partners), 'leaf'))}{'' if partners else ','} = at"
-            yield "    if leaf is not None:"
-            yield from self._leaf_lines("      ")
-            for at in partners:
-                yield f"    leaf = get{at}(k{at})"
-                yield "    if leaf is not None:"
-                yield from self._leaf_lines("      ")
-        else:
-            yield "    others, leaf = at"
-            yield "    if leaf is not None:"
-            yield from self._leaf_lines("      ")
-            yield "    for other, get in others:"
-            yield "      leaf = get(keys[other])"
-            yield "      if leaf is not None:"
-            yield from self._leaf_lines("        ")
+            return self._piece(source.number, value, row.payload)
+        return self._layout.words[source.number].code(value)
 
 
-_NONE: dict[Any, Any] = {}
+_nothing: Callable[[Any], Any] = {}.get
+
+
+class _Everything:
+    """Holds whatever is asked for."""
+
+    def __contains__(self, value: object) -> bool:
+        return True
+
+
+class _Leaves:
+    """Finishes leaves, and knows which kinds there were."""
+
+    def __init__(self, how: Done) -> None:
+        self._how = how
+        self.ranges = self.more = False
+
+    def done(self, leaf: Leaf) -> Any:
+        done = leaf.done(self._how)
+        if type(done) is list:
+            self.ranges = True
+            self.more |= done[2] is not None
+        return done
 
 
 def _usual(layout: Layout) -> int:
@@ -236,18 +197,11 @@ def _usual(layout: Layout) -> int:
     return max(counted, key=counted.__getitem__, default=-1)
 
 
-def _leaf(leaves: dict[Any, Leaf], key: Any) -> Leaf:
-    leaf = leaves.get(key)
-    if leaf is None:
-        leaf = leaves[key] = Leaf()
-    return leaf
+def _exactly(path: Path) -> Callable[[bytes | None], Any]:
+    """Reads the number at the path without rounding. Only places of the payload have any that may be rounded."""
+    return exactly_at(path.steps) if isinstance(path, DataPath) else lambda payload: MISSING
 
 
-def _try_each(tests: Sequence[tuple[int, Predicate]], row: Row, found: list[int], problems: list[Problem]) -> None:
-    """The routes whose test holds; a test that fails is a problem of its route alone."""
-    for route, test in tests:
-        try:
-            if test(row, 0):
-                found.append(route)
-        except Exception as error:  # the last line of defense: one bad filter must not stop the others
-            problems.append(Problem(0, route, reason_of(error)))
+def _looked_up(value: Any) -> Any:
+    """What a value is looked up by."""
+    return hashable(key_of(value))

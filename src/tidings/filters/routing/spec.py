@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,9 +59,9 @@ class Matches:
     fell_back: int = 0
 
 
-class OneMatch(NamedTuple):
+class OneMatch(msgspec.Struct, frozen=True, gc=False):
     """The lanes of one event, each once and in no order, and what was set aside (as event 0)."""
 
     lanes: list[int]
-    aside: list[SetAside]
+    aside: Sequence[SetAside] = ()
     fell_back: bool = False
