@@ -23,9 +23,10 @@ from tidings.access.secrets import hub_key
 from tidings.access.tokens import Gate
 from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
+from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
-from tidings.facades.doors import Doors, door_of
+from tidings.facades.doors import Doors
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
 from tidings.ids import DeliveryIds, random_id
@@ -71,7 +72,7 @@ class Api:
         if path.endswith(PUBLISH_TO) and scope["method"] == "POST" and path.startswith(PUBLISH_FROM):
             await self._publish(scope, receive, send, path[len(PUBLISH_FROM) : -len(PUBLISH_TO)])
             return
-        found = door_of(path)
+        found = self._doors.meant(path)
         if found is not None:
             name, inside = found
             door = await self._doors.of(name)
@@ -116,6 +117,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     )
     waiting = Waiting(Listener(settings.data, "log"))
     stack.callback(waiting.close)
+    lane_waiting = Waiting(Listener(settings.data, "lanes"))
+    stack.callback(lane_waiting.close)
     parts = Parts(
         settings=settings,
         clock=clock,
@@ -128,9 +131,11 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         records=files.delivery,
         ids=DeliveryIds(hub_key(settings.data).reveal()),
         registry=files.registry,
+        cursor_sets=files.cursor_sets,
         current=current,
         publishing=Publishing(ingest),
         waiting=waiting,
+        lane_waiting=lane_waiting,
         board=board,
         box=Box(secret),
         gateway_key=GatewayKey(secret),
@@ -181,6 +186,7 @@ class Files:
     lanes: SqliteLanesReader
     delivery: SqliteDeliveryReader
     registry: SqlRegistryWriter
+    cursor_sets: SqliteCursorSets
     claims: ClaimsTable
 
 
@@ -190,10 +196,10 @@ def _opened(folder: Path, settings: Settings, stack: AsyncExitStack) -> Files:
     registry = open_writer(folder)
     stack.callback(registry.close)
     reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
-    slices = SqliteSlices(folder)
-    for closing in (reader.close, slices.close, lanes.close, delivery.close):
+    slices, cursor_sets = SqliteSlices(folder), SqliteCursorSets(folder)
+    for closing in (reader.close, slices.close, cursor_sets.close, lanes.close, delivery.close):
         stack.callback(closing)
-    return Files(log, reader, slices, lanes, delivery, registry, ClaimsTable(folder / "duplicates.db"))
+    return Files(log, reader, slices, lanes, delivery, registry, cursor_sets, ClaimsTable(folder / "duplicates.db"))
 
 
 class Tasks:
@@ -260,6 +266,7 @@ async def serve(api: Api, listener: socket.socket, stop: asyncio.Event) -> None:
     board.not_ready("stopping")
     server.should_exit = True
     api.parts.waiting.end()
+    api.parts.lane_waiting.end()
     with suppress(asyncio.CancelledError):
         await serving
 

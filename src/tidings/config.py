@@ -72,6 +72,11 @@ class PipelineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedSettings:
+    long_polls: int
+
+
+@dataclass(frozen=True, slots=True)
 class RegexSettings:
     fallback: bool
     match_timeout: Seconds
@@ -175,6 +180,7 @@ class Settings:
     topics: TopicSettings
     ingest: IngestSettings
     pipeline: PipelineSettings
+    feeds: FeedSettings
     regex: RegexSettings
     push: PushSettings
     deliver: DeliverSettings

@@ -10,7 +10,8 @@ TidingsError
 │   ├── Forbidden
 │   ├── NotFound
 │   ├── Conflict
-│   │   └── DuplicateEvent
+│   │   ├── DuplicateEvent
+│   │   └── RepartitionRunning
 │   ├── Expired
 │   ├── TooLarge
 │   ├── UnsupportedFormat
@@ -151,6 +152,12 @@ class DuplicateEvent(Conflict):
     """The same source and id were published before with other content."""
 
     code = "duplicate-event"
+
+
+class RepartitionRunning(Conflict):
+    """The partitions of this feed are being changed already."""
+
+    code = "repartition-running"
 
 
 class Expired(Rejected):

@@ -40,6 +40,7 @@ TITLES: Mapping[str, str] = {
     "not-found": "There is nothing of that name",
     "conflict": "The request contradicts what is there",
     "duplicate-event": "The same source and id were published before with other content",
+    "repartition-running": "The partitions are being changed already",
     "expired": "It was removed after its retention",
     "too-large": "Too large",
     "unsupported-format": "This content type is not read here",

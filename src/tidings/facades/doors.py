@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TypeAlias
 
+from tidings.facades.feeds.aliases import Aliases
 from tidings.facades.parts import Parts
 from tidings.ingest.asgi import Receive, Scope, Send
 
@@ -43,6 +44,14 @@ class Doors:
         self._parts = parts
         self._open: dict[str, App] = {}
         self._opening: dict[str, asyncio.Future[App]] = {}
+        self._aliases = Aliases()
+
+    def meant(self, path: str) -> tuple[str, str] | None:
+        """As `door_of`, with the aliases of feeds."""
+        found = door_of(path)
+        if found is None and self._aliases.meaning(self._parts.snapshot, path) is not None:
+            return "feeds", path
+        return found
 
     async def of(self, name: str) -> App:
         """The door of this name. Its imports may take a while, so they happen in a thread."""

@@ -11,6 +11,7 @@ from tidings.access.sealing import Box
 from tidings.access.tokens import Gate
 from tidings.clock import Clock
 from tidings.config import Settings
+from tidings.delivery.feeds.cursorsets import CursorSets
 from tidings.delivery.push.port import DeliveryReader
 from tidings.delivery.push.records import RecordsReader
 from tidings.facades.waiting import Waiting
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts. `reader`, `lanes`, `delivery` and `records` are safe in any thread; `waiting` tells when the log has grown."""
+    """The parts. `reader`, `slices`, `lanes`, `delivery` and `records` are safe in any thread.
+
+    `waiting` tells when the log has grown, `lane_waiting` when lanes have.
+    """
 
     settings: Settings
     clock: Clock
@@ -46,9 +50,11 @@ class Parts:
     records: RecordsReader
     ids: DeliveryIds
     registry: RegistryWriter
+    cursor_sets: CursorSets
     current: CurrentRegistry
     publishing: Publishing
     waiting: Waiting
+    lane_waiting: Waiting
     board: Board
     box: Box
     gateway_key: GatewayKey

@@ -10,7 +10,8 @@ import msgspec
 from tidings.access.principals import Principal, Right
 from tidings.clock import Instant
 from tidings.config import IngestSettings, TopicSettings
-from tidings.errors import EventFault, Forbidden, InvalidEvent, NotFound
+from tidings.errors import EventFault, Forbidden, InvalidEvent, NotFound, TooLarge
+from tidings.events.compact import compact_event, on_one_line
 from tidings.events.headers import RawHeaders
 from tidings.events.limits import Limits
 from tidings.events.model import Event, key_hash, partition_key
@@ -21,6 +22,7 @@ from tidings.ids import NewId
 from tidings.ingest.duplicates import window_of
 from tidings.log.port import Draft
 from tidings.log.position import TopicNumber
+from tidings.registry.feeds import LONGEST_LINE, V1_FRAME, V2_FRAME, Feed, FeedVersions, LineLimit
 from tidings.registry.model import Exposure, Name, Snapshot, Topic
 from tidings.registry.rules import may_publish, parse_name
 
@@ -29,6 +31,7 @@ from tidings.registry.rules import may_publish, parse_name
 class Admission:
     """What one topic asks of its publishers. `window`: how far back duplicates are looked for, None for not at all.
 
+    `longest_event`: how long an event may be as compact JSON where the topic's feed has a limit.
     `source` is given to plain events, which name none themselves; `largest_body` bounds a request, single event or batch.
     """
 
@@ -42,6 +45,7 @@ class Admission:
     schema: Schema | None
     window: float | None
     exposure: Exposure | None
+    longest_event: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,15 @@ def admission_of(topic: Topic, exposure: Exposure | None, defaults: TopicSetting
         schema=None if topic.schema is None else Schema.compiled(topic.schema),
         window=window_of(topic.duplicates or defaults.duplicates),
         exposure=exposure,
+        longest_event=_longest_event(topic.feed),
     )
+
+
+def _longest_event(feed: Feed) -> int | None:
+    """What fits on a line of the feed with its frame (FEED-22)."""
+    if feed.line_limit is not LineLimit.REJECT:
+        return None
+    return LONGEST_LINE - (V1_FRAME if feed.versions is FeedVersions.V1 else V2_FRAME)
 
 
 def check_publisher(admission: Admission, by: Principal) -> None:
@@ -118,12 +130,22 @@ def drafts_of(admission: Admission, events: Sequence[Event], at: Instant) -> lis
     """What is to be appended for these events. Raises InvalidEvent where the topic's schema does not hold."""
     if admission.schema is not None:
         _check_schema(admission.schema, events)
+    if admission.longest_event is not None:
+        _check_lines(admission.longest_event, events)
     return [
         Draft(
             admission.number, at, key_hash(partition_key(event.attributes, admission.key_attribute)), head_of(event), event.data
         )
         for event in events
     ]
+
+
+def _check_lines(longest: int, events: Sequence[Event]) -> None:
+    for index, event in enumerate(events):
+        size = len(on_one_line(compact_event(head_of(event), event.data)))
+        if size > longest:
+            expected = f"at most {longest}, as the topic's feed_line_limit says"
+            raise TooLarge(f"an event of {size} bytes as JSON is too long for a feed", at=f"event {index}", expected=expected)
 
 
 def _check_schema(schema: Schema, events: Sequence[Event]) -> None:

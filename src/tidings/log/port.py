@@ -142,11 +142,15 @@ class Share(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Some rows in order. Everything of the share up to `reached` is in it; `overtaken`: unless it was removed meanwhile."""
+    """Some rows in order. Everything of the share up to `reached` is in it; `overtaken`: unless it was removed meanwhile.
+
+    `texts`: where others may leave what they have made of it, when it is shared.
+    """
 
     rows: Sequence[Row]
     reached: Offset
     overtaken: bool = False
+    texts: dict[object, tuple[bytes, int]] | None = None
 
 
 class TopicSlices(Protocol):
@@ -163,6 +167,9 @@ class TopicSlices(Protocol):
 
     def topics(self, after: Offset, upto: Offset) -> frozenset[TopicNumber]:
         """Which topics have entries in between."""
+
+    def end(self) -> Offset:
+        """The newest offset of all topics."""
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""

@@ -6,6 +6,12 @@ from enum import StrEnum
 
 import msgspec
 
+LONGEST_LINE = 65_535
+"""Bytes of a line, its end not counted, that every known reader takes."""
+
+V1_FRAME, V2_FRAME = 23, 9
+"""What a line has around its event; of v1 without headers and with a partition of one digit."""
+
 
 class FeedVersions(StrEnum):
     """Which protocols the feed speaks: ZeroEventHub is v1, FeedAPI is v2."""

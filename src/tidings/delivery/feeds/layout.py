@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -35,7 +36,11 @@ def layout_of(feed: Feed) -> Layout:
     """The layout in force; one that was never changed follows from the feed's settings."""
     if feed.layout is not None:
         return feed.layout
-    count, first = feed.partitions or 1, feed.first_partition_id or 0
+    return _original(feed.partitions or 1, feed.first_partition_id or 0)
+
+
+@lru_cache(maxsize=100)
+def _original(count: int, first: int) -> Layout:
     partitions = tuple(FeedPartition(id=first + index, index=index, count=count) for index in range(count))
     return Layout(partitions=partitions, next_id=first + count, counts=(count,))
 
@@ -56,9 +61,11 @@ def serves(layout: Layout, count: int) -> bool:
     return count in layout.counts or (1 <= count <= MOST and count & (count - 1) == 0)
 
 
-def end_of(seen: Layout, now: Layout) -> Offset | None:
-    """Where the layout a reader saw has ended; None while it is in force."""
-    return None if now.generation == seen.generation else Offset(now.switches[seen.generation - 1])
+def end_of(seen: Layout, now: Feed) -> Offset | None:
+    """Where the layout a reader saw has ended; None while it is in force. Very cheap: asked for every slice."""
+    if now.layout is None or now.layout.generation == seen.generation:
+        return None
+    return Offset(now.layout.switches[seen.generation - 1])
 
 
 def grown(layout: Layout, method: Method, count: int, at: Offset) -> Layout:

@@ -12,10 +12,7 @@ from tidings.events.model import text_of
 from tidings.events.stored import event_from
 from tidings.log.port import Row
 from tidings.log.position import Offset
-from tidings.registry.feeds import V1Data
-
-LONGEST = 65_535
-"""Bytes of a line, its end not counted, that every known reader takes."""
+from tidings.registry.feeds import LONGEST_LINE, V1Data
 
 ALL = "_all"
 
@@ -76,7 +73,7 @@ def finished(lines: list[bytes]) -> tuple[bytes, int]:
     text = on_one_line(whole := b"".join(lines))
     if text is not whole:
         lines = [on_one_line(line) for line in lines]
-    return text, sum(len(line) > LONGEST + 1 for line in lines)
+    return text, sum(len(line) > LONGEST_LINE + 1 for line in lines)
 
 
 class Types:

@@ -54,7 +54,10 @@ Found: TypeAlias = list[tuple[Place, Row]]
 
 
 class Page:
-    """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on."""
+    """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on.
+
+    `whole` is the slice that `next` gave, where it was for one place and all of it.
+    """
 
     def __init__(self, source: Source, count: int, places: Sequence[Place], wish: Wish) -> None:
         self._source = source
@@ -66,18 +69,24 @@ class Page:
         self.served = 0
         self.over = False
         self.last = Offset(0)
+        self.whole: Slice | None = None
         for place in places:
             place.left = -(-wish.entries // len(places))
 
     def ended(self, found: Found, at: Offset) -> Found:
         """What of these events is not after `at`, where the layout of the places has ended. The page is over."""
-        self.over = True
+        self.over, self.whole = True, None
         for place in self.places:
             place.position = max(place.start, min(place.position, at))
         return [(place, row) for place, row in found if row[0] <= at]
 
+    def again(self) -> None:
+        """There may be more by now: `next` may be called again."""
+        self.over, self._hidden = False, 0
+
     def next(self, last: Offset | None = None) -> Found:
         """The next events, at most a slice of them, in their order. `last`: where the source ends, when that is known."""
+        self.whole = None
         self.last = self._source.extent().last if last is None else last
         reading = self._reading()
         if not reading:
@@ -93,6 +102,7 @@ class Page:
             self.over = True
             return []
         served = self._deal(group, found)
+        self.whole = found if len(group) == 1 and len(served) == len(found.rows) else None
         self.over = self._hidden >= SCANNED or not self._reading()
         return served
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from tidings.delivery.feeds.layout import end_of
 from tidings.delivery.feeds.lines import finished
 from tidings.delivery.feeds.pages import Found, Page
 from tidings.facades.feeds.asking import Asked
-from tidings.facades.feeds.finding import layout_now
+from tidings.facades.feeds.waits import Waits
 from tidings.facades.parts import Parts
 from tidings.ingest.asgi import Scope, Send
 from tidings.ingest.protocol import CYCLE, cut
+from tidings.log.position import Offset
 
 HEADERS = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
+KEEP_ALIVE = 10.0
+"""Seconds without output after which an empty line tells that the hub is still there."""
 
 logger = logging.getLogger("tidings.feeds")
 
@@ -29,62 +34,140 @@ class Answer:
         self._cycle = scope.get(CYCLE)
         self._send = send
         self._began = False
+        self._counts: Counter[int] = Counter()
+        self._told = parts.clock.monotonic()
         self._page = Page(asked.feed.source, asked.count, asked.places, asked.wish)
 
-    async def run(self, turns: asyncio.Lock) -> None:
-        """Send the whole answer."""
+    @property
+    def served(self) -> int:
+        """Events that were sent."""
+        return self._page.served
+
+    def counts(self) -> Mapping[int, int]:
+        """The same by partition."""
+        return self._counts
+
+    async def run(self, turns: asyncio.Lock, waits: Waits) -> None:
+        """Send the whole answer: what is there, or with `wait` what comes."""
         try:
-            while not self._page.over:
-                async with turns:
-                    lines = self._slice()
-                if lines and not self._page.over:
-                    await self._write(lines)
-                    # Publishing and other readers come in between.
-                    await asyncio.sleep(0)
-                elif lines:
-                    await self._end(lines)
-                    return
-            await self._end([])
+            await self._run(turns, waits)
         except Exception:
             if not self._began:
                 raise
             logger.exception("reading the feed %s failed in the middle", self._asked.feed.label)
             cut(self._cycle)
 
-    def _slice(self) -> list[bytes]:
-        """The lines of the next slice, with the checkpoints of the partitions it moved."""
+    async def store_only(self) -> None:
+        """Send nothing but the cursors that came (FEED-36)."""
+        await self._end(b"")
+
+    async def _run(self, turns: asyncio.Lock, waits: Waits) -> None:
+        text = await self._pages(turns)
+        if not self._page.served and self._asked.wait and not self._ended():
+            text = await self._waited(turns, waits)
+        await self._end(text)
+
+    async def _pages(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
+        """Send the slices of the page but for the last one, which is returned. `last`: where the feed ends, when that is known."""
+        # Whoever was woken together with others finds the slice read and written already: no turn is needed for that.
+        text = await self._turn(turns) if last is None else self._slice(self._page.next(last))
+        while not self._page.over:
+            if text:
+                await self._write(text)
+            elif self._parts.clock.monotonic() - self._told > KEEP_ALIVE:
+                await self._write(b"\n")
+            # Publishing and other readers come in between.
+            await asyncio.sleep(0)
+            text = await self._turn(turns)
+        return text
+
+    async def _turn(self, turns: asyncio.Lock) -> bytes:
+        async with turns:
+            return self._slice(self._page.next())
+
+    async def _waited(self, turns: asyncio.Lock, waits: Waits) -> bytes:
+        """Hold the request until there is an event for it, or its time is over."""
+        clock = self._parts.clock
+        deadline = clock.monotonic() + self._asked.wait
+        await self._begin()
+        while (left := deadline - clock.monotonic()) > 0:
+            last = await waits.wait(self._asked, self._left, min(left, KEEP_ALIVE))
+            if self._parts.waiting.over or self._ended() or self._gone():
+                break
+            if last is None:
+                if deadline - clock.monotonic() > 0:
+                    await self._write(b"\n")
+                continue
+            self._page.again()
+            text = await self._pages(turns, last)
+            if text or self._page.served:
+                return text
+        # The cursor still moves past what was not meant.
+        self._page.again()
+        return await self._pages(turns)
+
+    def _slice(self, found: Found) -> bytes:
+        """The lines of a slice, with the checkpoints of the partitions it moved."""
         page, asked = self._page, self._asked
-        found = self._in_force(page.next())
-        lines = [asked.event(place.partition, row) for place, row in found]
+        found = self._in_force(found)
+        if not found:
+            return b""
+        self._counts.update(place.partition for place, _ in found)
+        text = self._lines(found)
         if not page.over:
             moved = {id(place): place for place, _ in found}
-            lines += [asked.checkpoint(place.partition, place.position) for place in moved.values()]
-        return lines
+            text += b"".join([asked.checkpoint(place.partition, place.position) for place in moved.values()])
+        return text
+
+    def _lines(self, found: Found) -> bytes:
+        asked, whole = self._asked, self._page.whole
+        texts = whole.texts if whole is not None else None
+        key = (asked.line_key, found[0][0].partition)
+        known = texts.get(key) if texts is not None else None
+        if known is None:
+            known = finished([asked.event(place.partition, row) for place, row in found])
+            if texts is not None:
+                texts[key] = known
+        text, long = known
+        if long:
+            self._note_long(long)
+        return text
 
     def _in_force(self, found: Found) -> Found:
         """Without what belongs to a newer layout: a reader of v2 gets that from the new partitions (FAPI-26)."""
+        ended = self._layout_end()
+        return found if ended is None else self._page.ended(found, ended)
+
+    def _layout_end(self) -> Offset | None:
         topic = self._asked.feed.topic
         if self._asked.version == "v1" or topic is None:
-            return found
-        now = layout_now(self._parts, topic.name, topic)
-        ended = None if now is None else end_of(self._asked.feed.layout, now)
-        return found if ended is None else self._page.ended(found, ended)
+            return None
+        now = self._parts.snapshot.topics.get(topic.name)
+        return None if now is None else end_of(self._asked.feed.layout, now.feed)
+
+    def _ended(self) -> bool:
+        return self._layout_end() is not None
+
+    def _gone(self) -> bool:
+        return self._cycle is not None and self._cycle.disconnected
+
+    def _left(self) -> bool:
+        return self._gone() or self._ended()
 
     async def _begin(self) -> None:
         if not self._began:
             self._began = True
             await self._send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": list(HEADERS)})
 
-    async def _write(self, lines: list[bytes], more: bool = True) -> None:
+    async def _write(self, text: bytes, more: bool = True) -> None:
+        self._told = self._parts.clock.monotonic()
         await self._begin()
-        body, long = finished(lines)
-        if long:
-            self._note_long(long)
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        await self._send({"type": "http.response.body", "body": text, "more_body": more})
 
-    async def _end(self, lines: list[bytes]) -> None:
+    async def _end(self, text: bytes) -> None:
         asked = self._asked
-        await self._write(lines + [asked.checkpoint(place.partition, place.position) for place in asked.places], more=False)
+        closing = b"".join([asked.checkpoint(place.partition, place.position) for place in asked.places])
+        await self._write(text + closing, more=False)
 
     def _note_long(self, lines: int) -> None:
         label = self._asked.feed.label

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from tidings.access.principals import Principal, Right
+from tidings.delivery.feeds.lanes import LaneSource
 from tidings.delivery.feeds.layout import layout_of, token_of
 from tidings.delivery.feeds.pages import Source
-from tidings.delivery.feeds.sources import TopicSource
+from tidings.delivery.feeds.sources import SharedSlices, TopicSource
 from tidings.errors import Malformed
 from tidings.facades.feeds.refusals import Refused, refused
 from tidings.facades.parts import Parts
+from tidings.log.position import LaneNumber
 from tidings.registry.feeds import Feed, Layout
-from tidings.registry.model import Name, Topic
+from tidings.registry.model import Pull, Subscription, Topic
 from tidings.registry.rules import parse_name
+from tidings.registry.rules.approvals import sourced
 
 FOREVER = "forever"
+OF_SUBSCRIPTION = "~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,51 +33,94 @@ class OpenFeed:
     layout: Layout
     source: Source
     exactly_once: bool
-    consistent: bool
-    topic: Topic | None
+    topic: Topic | None = None
+    lane: LaneNumber | None = None
 
     @property
     def token(self) -> str:
         return token_of(self.key, self.layout)
 
-
-def open_feed(parts: Parts, by: Principal, text: str) -> OpenFeed:
-    """The feed that is written so. Raises Forbidden before anybody learns whether there is one, then Refused."""
-    try:
-        name = parse_name(text)
-    except Malformed as error:
-        by.require(Right.READ)
-        raise no_feed(text) from error
-    by.require(Right.READ, name)
-    topic = parts.snapshot.topics.get(name)
-    if topic is None:
-        raise no_feed(text)
-    return of_topic(parts, topic)
+    @property
+    def consistent(self) -> bool:
+        """Whether an event that was acknowledged is in the next read: a lane gets it once it is routed."""
+        return self.topic is not None
 
 
-def of_topic(parts: Parts, topic: Topic) -> OpenFeed:
-    """The feed of a topic."""
-    return OpenFeed(
-        label=str(topic.name),
-        key=str(topic.number),
-        settings=topic.feed,
-        layout=layout_of(topic.feed),
-        source=TopicSource(parts.slices, topic.number),
-        exactly_once=never_repeats(parts, topic),
-        consistent=True,
-        topic=topic,
-    )
+class Feeds:
+    """Finds feeds."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.slices = SharedSlices(parts.slices)
+
+    def of(self, by: Principal, text: str) -> OpenFeed:
+        """The feed that is written so. Raises Forbidden before anybody learns whether there is one, then Refused."""
+        if text.startswith(OF_SUBSCRIPTION):
+            return self._of_subscription(by, text)
+        try:
+            name = parse_name(text)
+        except Malformed as error:
+            by.require(Right.READ)
+            raise no_feed(text) from error
+        by.require(Right.READ, name)
+        topic = self._parts.snapshot.topics.get(name)
+        if topic is None:
+            raise no_feed(text)
+        return self.of_topic(topic)
+
+    def of_topic(self, topic: Topic) -> OpenFeed:
+        """The feed of a topic."""
+        return OpenFeed(
+            label=str(topic.name),
+            key=key_of(topic),
+            settings=topic.feed,
+            layout=layout_of(topic.feed),
+            source=TopicSource(self.slices, topic.number),
+            exactly_once=never_repeats(self._parts, topic),
+            topic=topic,
+        )
+
+    def of_lane(self, subscription: Subscription) -> OpenFeed:
+        """The feed of a subscription (FEED-25)."""
+        topics = self._parts.snapshot.topics
+        read = [topics[name] for name in sourced(subscription, topics)]
+        settings = Feed()
+        return OpenFeed(
+            label=f"{OF_SUBSCRIPTION}{subscription.name}",
+            key=f"{OF_SUBSCRIPTION}{subscription.lane}",
+            settings=settings,
+            layout=layout_of(settings),
+            source=LaneSource(self._parts.lanes, self._parts.reader, subscription.lane, [one.number for one in read]),
+            exactly_once=bool(read) and all(never_repeats(self._parts, one) for one in read),
+            lane=subscription.lane,
+        )
+
+    def _of_subscription(self, by: Principal, text: str) -> OpenFeed:
+        """Nobody learns the names of others' subscriptions: what is not the caller's own is not there."""
+        if not by.may(Right.READ):
+            by.require(Right.SUBSCRIBE)
+        try:
+            found = self._parts.snapshot.subscriptions.get(parse_name(text[1:]))
+        except Malformed as error:
+            raise no_feed(text) from error
+        if found is None or not isinstance(found.delivery, Pull) or not reads(by, found):
+            raise no_feed(text)
+        return self.of_lane(found)
+
+
+def reads(by: Principal, subscription: Subscription) -> bool:
+    """A subscription's feed belongs to who made it; administrators read all."""
+    return by.may(Right.ADMIN) or subscription.owner == by.name
+
+
+def key_of(topic: Topic) -> str:
+    """What the feed of this topic is known by."""
+    return str(topic.number)
 
 
 def never_repeats(parts: Parts, topic: Topic) -> bool:
     """Whether no event is ever shown twice (FAPI-07)."""
     return (topic.duplicates or parts.settings.topics.duplicates) == FOREVER and not topic.feed.may_repeat
-
-
-def layout_now(parts: Parts, name: Name, topic: Topic) -> Layout | None:
-    """The layout in force now; None when the topic has ended."""
-    now = parts.snapshot.topics.get(name)
-    return layout_of(now.feed) if now is not None and now.number == topic.number else None
 
 
 def no_feed(text: str) -> Refused:

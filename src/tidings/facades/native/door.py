@@ -7,6 +7,7 @@ from starlette.responses import HTMLResponse, Response
 
 from tidings import __version__
 from tidings.access.rules import OPEN
+from tidings.facades.feeds.repartitioning import Repartitioning
 from tidings.facades.native import (
     answers,
     apply,
@@ -16,6 +17,7 @@ from tidings.facades.native import (
     deliveries,
     explain,
     exposures,
+    feeds,
     filters,
     lanes,
     policies,
@@ -52,9 +54,10 @@ def native_app(parts: Parts) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.parts = parts
+    app.state.repartitioning = Repartitioning(parts)
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-    below = (reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, webhooks)
+    below = (feeds, reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, webhooks)
     for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)

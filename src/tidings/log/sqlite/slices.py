@@ -11,7 +11,7 @@ import msgspec
 
 from tidings.log.port import Extent, Limit, Row, Share, Slice
 from tidings.log.position import Offset, TopicNumber
-from tidings.log.sqlite.entries import LOG, log_file
+from tidings.log.sqlite.entries import LOG, last_offset, log_file
 from tidings.log.sqlite.reading import Reading
 
 _WITHIN = 'topic = ? AND "offset" > ? AND "offset" <= ?'
@@ -69,6 +69,11 @@ class SqliteSlices:
         """See `TopicSlices.topics`."""
         with self._file.statements() as connection:
             return frozenset(TopicNumber(row[0]) for row in connection.execute(_TOPICS, (after, upto)).fetchall())
+
+    def end(self) -> Offset:
+        """See `TopicSlices.end`."""
+        with self._file.statements() as connection:
+            return Offset(last_offset(connection))
 
     def close(self) -> None:
         """Release the file. Safe to call twice."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidings.registry.feeds import Feed
-from tidings.registry.model import Topic
+from tidings.registry.model import Snapshot, Topic
 from tidings.registry.rules.values import Fault, between, refuse
 
 PARTITIONS = (1, 1024)
@@ -31,6 +31,18 @@ def feed_faults(feed: Feed) -> Iterator[Fault]:
             yield f"feed.aliases[{n}]", "an alias is a path such as /orders/feed/v1, of letters, digits, '.', '_', '~' and '-'"
         elif f"{alias}/".startswith(tuple(f"{taken}/" for taken in _TAKEN)):
             yield f"feed.aliases[{n}]", "addresses below this one are the hub's own"
+
+
+def taken_aliases(topic: Topic, after: Snapshot) -> Iterator[Fault]:
+    """The aliases that mean another topic's feed already, or its events."""
+    if not topic.feed.aliases:
+        return
+    taken = {alias: one.name for one in after.topics.values() if one.name != topic.name for alias in one.feed.aliases}
+    for n, alias in enumerate(topic.feed.aliases):
+        for clash in (alias, alias.removesuffix("/events"), f"{alias}/events"):
+            if clash in taken:
+                yield f"feed.aliases[{n}]", f"{clash} is an alias of {taken[clash]}"
+                break
 
 
 def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:

@@ -10,6 +10,7 @@ from tidings.registry.model import Approval, Exposure, Name, Paper, Provider, Sn
 from tidings.registry.port import Document
 from tidings.registry.rules.approvals import listed, sourced
 from tidings.registry.rules.credentials import unknown_provider_faults
+from tidings.registry.rules.feeds import taken_aliases
 from tidings.registry.rules.scopes import unknown_faults
 from tidings.registry.rules.values import Fault, refuse
 
@@ -23,7 +24,9 @@ def check_references(documents: Sequence[Document], changed: Iterable[Document],
 
 def _unknown(document: Document, after: Snapshot) -> Iterator[Fault]:
     match document:
-        case Topic() | Provider() | Paper():
+        case Topic():
+            yield from taken_aliases(document, after)
+        case Provider() | Paper():
             return
         case Subscription(source=TopicsSource(topics)):
             for n, topic in enumerate(topics):

@@ -1,0 +1,50 @@
+"""Requests that wait for events, and how many one consumer may hold open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tidings.access.principals import EVERYONE, Principal
+from tidings.delivery.feeds.watching import Concern, LaneWatching, Waiter, Watching
+from tidings.facades.feeds.asking import Asked
+from tidings.facades.feeds.refusals import too_many
+from tidings.log.port import Share
+from tidings.log.position import Offset
+
+
+class Waits:
+    """All waiting of one door. Belongs to one event loop."""
+
+    def __init__(self, topics: Watching, lanes: LaneWatching, most: int) -> None:
+        self._topics = topics
+        self._lanes = lanes
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def room(self, by: Principal) -> Iterator[None]:
+        """Raises Refused when this consumer waits often enough. Nobody knows who is who on an open hub."""
+        if by is EVERYONE:
+            yield
+            return
+        if self._open[by.name] >= self._most:
+            raise too_many(self._most)
+        self._open[by.name] += 1
+        try:
+            yield
+        finally:
+            self._open[by.name] -= 1
+            if not self._open[by.name]:
+                del self._open[by.name]
+
+    async def wait(self, asked: Asked, left: Callable[[], bool], seconds: float) -> Offset | None:
+        """Where the feed ends once something has come; None when the time is over or `left` says so."""
+        waiter = Waiter(min(place.position for place in asked.places), left)
+        if asked.feed.topic is None:
+            assert asked.feed.lane is not None
+            return await self._lanes.wait(asked.feed.lane, waiter, seconds)
+        residues = tuple(sorted(place.index for place in asked.places))
+        share = Share() if len(residues) == asked.count else Share(asked.count, residues)
+        return await self._topics.wait(asked.feed.topic.number, Concern(share, asked.wish.types), waiter, seconds)
