@@ -13,12 +13,22 @@ HELP: Mapping[str, str] = {
     "tidings_publish_refused_total": "Publish requests refused, by error code.",
     "tidings_publish_seconds": "Time from the whole request to its acknowledgement.",
     "tidings_duplicates_total": "Events accepted and not stored again, by topic.",
+    "tidings_feed_events_total": "Events served by feeds, by consumer, feed and partition.",
+    "tidings_feed_requests_total": "Requests for events of feeds, by consumer and feed.",
+    "tidings_feed_long_lines_total": "Lines of feeds that were longer than some readers take, by topic.",
+    "tidings_feed_cursor_lag_events": "Events after a cursor that the hub keeps for a consumer, counted up to 100,000.",
     "tidings_part_ready": "Whether a part of the hub does its work.",
     "tidings_lag_events": "Entries that a stage has not finished yet.",
     "tidings_lag_seconds": "Age of the oldest entry that a stage has not finished yet.",
     "tidings_subscription_lag_events": "Entries of a subscription's lane that are not final yet.",
     "tidings_subscription_open_items": "Deliveries of a subscription that are being tried or wait for their next try.",
     "tidings_subscription_dead_letters": "Dead letters of a subscription.",
+    "tidings_subscription_delivered_total": "Deliveries of a subscription since it exists, restarts included.",
+    "tidings_subscription_delivered_bytes_total": "Bytes of bodies delivered to a subscription since it exists.",
+    "tidings_subscription_attempts_failed_total": "Failed attempts of a subscription since it exists, by kind.",
+    "tidings_subscription_dead_total": "Events of a subscription that became dead letters since it exists.",
+    "tidings_subscription_expired_total": "Events of a subscription whose retention ended first, since it exists.",
+    "tidings_subscription_last_delivered_seconds": "When a subscription last got something (Unix time); absent before that.",
 }
 
 
@@ -34,6 +44,11 @@ def exposition(faces: Iterable[Face], more: Iterable[Series] = ()) -> str:
 def gauge(name: str, value: float, **labels: str) -> Series:
     """A figure that is worked out when somebody asks for it."""
     return Series(name=name, kind="gauge", labels=tuple(sorted(labels.items())), value=value)
+
+
+def counter(name: str, value: float, **labels: str) -> Series:
+    """A count that somebody keeps elsewhere."""
+    return Series(name=name, kind="counter", labels=tuple(sorted(labels.items())), value=value)
 
 
 def _gather(by_name: dict[str, list[Series]], series: Iterable[Series]) -> None:

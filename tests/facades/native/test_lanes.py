@@ -216,6 +216,20 @@ def test_the_last_dead_letters_come_newest_first(api: ApiProcess) -> None:
     assert [letter["cursor"] for letter in found["deadLetters"]] == ["0-2"]
 
 
+def test_metrics_tell_what_was_counted_since_the_subscription_exists(api: ApiProcess) -> None:
+    lines = api.call("GET", "/metrics").body.decode().splitlines()
+    label = '{subscription="billing"}'
+    for line in (
+        f"tidings_subscription_delivered_total{label} 1",
+        f"tidings_subscription_delivered_bytes_total{label} 512",
+        f"tidings_subscription_dead_total{label} 1",
+        'tidings_subscription_attempts_failed_total{kind="server-error",subscription="billing"} 3',
+        f"tidings_subscription_last_delivered_seconds{label} 1700000000",
+        "# TYPE tidings_subscription_dead_total counter",
+    ):
+        assert line in lines
+
+
 def test_dead_letters_carry_their_event_and_the_reason(api: ApiProcess) -> None:
     found = api.call("GET", "/api/subscriptions/billing/dead-letters").json
     (letter,) = found["deadLetters"]

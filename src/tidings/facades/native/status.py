@@ -12,6 +12,9 @@ from pydantic import Field
 
 from tidings import __version__
 from tidings.access.principals import Right
+from tidings.clock import SECOND
+from tidings.delivery.push.port import LaneView
+from tidings.facades.feeds.following import followed
 from tidings.facades.lag import Gauges, Lag, Lags, SubscriptionLag, measured
 from tidings.facades.native.callers import Caller, PartsOf, owns
 from tidings.facades.native.wire import Wire, time_of
@@ -181,7 +184,14 @@ async def prometheus(parts: PartsOf, caller: Caller) -> Response:
 
 def _metrics(parts: Parts) -> str:
     lags = _lags(parts, list(parts.snapshot.subscriptions.values()))
-    return metrics.exposition(faces_of(parts).values(), _series(lags))
+    return metrics.exposition(faces_of(parts).values(), [*_series(lags), *_cursors(parts)])
+
+
+def _cursors(parts: Parts) -> Iterator[Series]:
+    for one in followed(parts):
+        kept = one.kept
+        labels = {"consumer": kept.key.consumer, "feed": one.feed, "cursorset": kept.key.name, "partition": str(kept.partition)}
+        yield metrics.gauge("tidings_feed_cursor_lag_events", one.lag, version=kept.key.version, n=str(kept.key.n), **labels)
 
 
 def _series(lags: Lags) -> Iterator[Series]:
@@ -193,3 +203,27 @@ def _series(lags: Lags) -> Iterator[Series]:
         yield metrics.gauge("tidings_subscription_lag_events", one.events, subscription=name)
         yield metrics.gauge("tidings_subscription_open_items", one.lane.open_items, subscription=name)
         yield metrics.gauge("tidings_subscription_dead_letters", one.lane.dead_letters, subscription=name)
+        yield from _counters(name, one.lane)
+
+
+def _counters(name: str, lane: LaneView) -> Iterator[Series]:
+    """What is counted as long as the subscription exists, whichever worker delivers it."""
+    counts = lane.counts
+    totals = {
+        "delivered": lane.delivered,
+        "delivered_bytes": counts.bytes,
+        "dead": counts.dead,
+        "expired": lane.expired,
+    }
+    for word, value in totals.items():
+        yield metrics.counter(f"tidings_subscription_{word}_total", value, subscription=name)
+    kinds = {
+        "timeout": counts.timeouts,
+        "client-error": counts.client_errors,
+        "server-error": counts.server_errors,
+        "other": counts.other_errors,
+    }
+    for kind, value in kinds.items():
+        yield metrics.counter("tidings_subscription_attempts_failed_total", value, subscription=name, kind=kind)
+    if counts.last_delivered is not None:
+        yield metrics.gauge("tidings_subscription_last_delivered_seconds", counts.last_delivered / SECOND, subscription=name)

@@ -21,6 +21,11 @@ MOST_RANGES = 100
 
 _ATTEMPT = 'number, partition, "offset", state, tries, at, status, milliseconds, cause, target, upto'
 _HERE = "lane = ? AND partition = ?"
+_NEWEST = f"""
+SELECT {", ".join(f"newest.{column}" for column in _ATTEMPT.split(", "))}, oldest.at, facts.count FROM (
+  SELECT max(number) AS last, min(number) AS first, count(*) AS count FROM attempts
+  WHERE {_HERE} AND "offset" > ? AND "offset" < ? AND upto IS NULL GROUP BY "offset") AS facts
+JOIN attempts AS newest ON newest.number = facts.last JOIN attempts AS oldest ON oldest.number = facts.first"""
 _PACKED = (
     "SELECT first, partition, offsets, at, milliseconds, status, target FROM firsts "
     f"WHERE {_HERE} AND bin BETWEEN ? AND ? AND low <= ? AND high >= ?"
@@ -59,13 +64,8 @@ def history(rows: Rows, base: int, key: LaneKey, offset: Offset, limit: int) -> 
 
 def last_between(rows: Rows, base: int, key: LaneKey, above: Offset, below: Offset) -> dict[Offset, Last]:
     """The newest fact about every event between two offsets."""
-    # Beside max(), SQLite gives the other columns of the row that has it.
-    query = (
-        f'SELECT {_ATTEMPT}, max(number), min(at), count(*) FROM attempts WHERE {_HERE} AND "offset" > ? AND "offset" < ? '
-        'AND upto IS NULL GROUP BY "offset"'
-    )
     found: dict[Offset, Last] = {}
-    for *row, _, first_at, count in rows(query, (*key, above, below)):
+    for *row, first_at, count in rows(_NEWEST, (*key, above, below)):
         record = attempt(row, base)
         found[record.position.offset] = Last(record, count, first_at)
     newest_wins(found, ((one.position.offset, Last(one, 1, one.at)) for one in _firsts(rows, base, key, above + 1, below - 1)))

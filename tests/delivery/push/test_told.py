@@ -1,0 +1,158 @@
+"""What became of events, told while the engine really delivers them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.receivers import Answer, Receiver
+from tidings.delivery.push.port import DeliveryRecord
+from tidings.delivery.push.status import DeliveryStatus
+from tidings.delivery.push.statuses import Question, Statuses
+from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
+from tidings.log.position import LaneNumber, Position, embedded
+from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.registry.wishes import Tracking
+
+FAILS_TWICE = (Answer(500), Answer(503), Answer(204))
+GONE_WRONG = (Answer(500),)
+
+
+def told(world: World, lane: LaneNumber) -> dict[int, str]:
+    """The state of every event of the lane."""
+    page = _statuses(world).page(lane, Question(limit=1000))
+    return {status.position.offset: status.state for status in page.found}
+
+
+def one(world: World, lane: LaneNumber, position: Position) -> DeliveryStatus:
+    found = _statuses(world).of(lane, position)
+    assert found is not None
+    return found
+
+
+def _statuses(world: World) -> Statuses:
+    return Statuses(world.reader, SqliteLanesReader(world.settings.data))
+
+
+def facts(history: tuple[DeliveryRecord, ...]) -> list[tuple[str, int, int | None]]:
+    return [(fact.state, fact.tries, fact.status) for fact in history]
+
+
+def test_every_attempt_is_a_fact(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, FAILS_TWICE) as (lane, receiver):
+            (first,) = await world.publish(1, lane)
+            await final(world, lane, first.offset)
+            status = one(world, lane, first)
+            assert (status.state, status.attempts, status.cause) == ("delivered", 3, "")
+            assert facts(status.history) == [("delivered", 3, 204), ("retrying", 2, 503), ("retrying", 1, 500)]
+            assert {fact.target for fact in status.history} == {receiver.url}
+            assert all(fact.duration_ms for fact in status.history)
+            counts = world.reader.lane(lane).counts
+            assert (counts.server_errors, counts.dead, counts.last_delivered) == (2, 0, status.at)
+            assert counts.bytes == len(receiver.arrivals[0].body)
+
+    in_world(tmp_path, scenario)
+
+
+def test_with_tracking_off_only_the_last_state_is_known(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, FAILS_TWICE, tracking=Tracking.OFF) as (lane, _):
+            (first,) = await world.publish(1, lane)
+            await final(world, lane, first.offset)
+            status = one(world, lane, first)
+            assert facts(status.history) == [("delivered", 3, 204)]
+            assert world.reader.lane(lane).failed_attempts == 2
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_is_retried_tells_its_cause_and_next_try_even_without_tracking(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, GONE_WRONG, tracking=Tracking.DISCARDED, retry_first=60.0) as (lane, _):
+            (first,) = await world.publish(1, lane)
+            await until(lambda: told(world, lane) == {first.offset: "retrying"})
+            status = one(world, lane, first)
+            assert (status.cause, status.message, status.attempts) == ("status-500", "the endpoint answered 500", 1)
+            assert status.next_due is not None and status.next_due > world.clock.now()
+
+    in_world(tmp_path, scenario)
+
+
+def test_dead_letters_and_their_redelivery_are_told(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, (Answer(500), Answer(500), Answer(204)), tries=2) as (lane, _):
+            (first,) = await world.publish(1, lane)
+            await until(lambda: told(world, lane) == {first.offset: "dead"})
+            assert (one(world, lane, first).attempts, world.reader.lane(lane).counts.dead) == (2, 1)
+            assert await world.command(lane, Redeliver((), dead_letters=True)) == ""
+            await until(lambda: told(world, lane) == {first.offset: "delivered"})
+            assert facts(one(world, lane, first).history)[0] == ("delivered", 1, 204)
+            assert world.reader.lane(lane).counts.dead == 1
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_suspended_lane_waits_and_a_skipped_part_says_so(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world) as (lane, _):
+            assert await world.command(lane, Suspend()) == ""
+            positions = await world.publish(3, lane)
+            assert set(told(world, lane).values()) == {"waiting"}
+            await world.command(lane, Rewind(embedded(positions[1].offset)))
+            await world.command(lane, Activate())
+            await final(world, lane, positions[2].offset)
+            assert list(told(world, lane).values()) == ["delivered", "skipped", "skipped"]
+            assert one(world, lane, positions[0]).message == "the subscription was moved past it"
+
+    in_world(tmp_path, scenario)
+
+
+def test_open_events_of_a_deleted_subscription_are_told_as_deleted(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, (Answer(204), Answer(500)), retry_first=60.0) as (lane, _):
+            positions = await world.publish(1, lane)
+            await final(world, lane, positions[0].offset)
+            positions = [*positions, *await world.publish(1, lane, first=2)]
+            await until(lambda: told(world, lane)[positions[1].offset] == "retrying")
+            world.unsubscribe("billing")
+            await until(lambda: world.reader.lane(lane).state == "deleted")
+            assert list(told(world, lane).values()) == ["deleted", "delivered"]
+            assert one(world, lane, positions[1]).cause == "subscription-deleted"
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_retention_removed_before_it_was_read_is_told_as_expired(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as receiver:
+            lane = world.subscribe("billing", receiver.url)
+            positions = await world.publish(3, lane)
+            await world.retire()
+            (last,) = await world.publish(1, lane, first=4)
+            async with world.delivering():
+                await final(world, lane, last.offset)
+            expired = one(world, lane, positions[1])
+            assert (expired.state, expired.message) == ("expired", "its retention ended before it was delivered")
+            page = _statuses(world).page(lane, Question(states=frozenset(("expired",))))
+            assert [(status.position, status.upto) for status in page.found] == [(positions[0], positions[2].offset)]
+
+    in_world(tmp_path, scenario)
+
+
+def test_counts_survive_a_restart_and_another_number_of_workers(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as receiver:
+            lanes = [world.subscribe(f"s{n}", receiver.url) for n in range(4)]
+            for workers in (1, 2, 1):
+                async with world.delivering(workers):
+                    positions = await world.publish(2, *lanes)
+                    for lane in lanes:
+                        await final(world, lane, positions[-1].offset)
+            for lane in lanes:
+                view = world.reader.lane(lane)
+                assert view.delivered == 6
+                assert view.counts.bytes > 0
+                assert sorted(told(world, lane).values()) == ["delivered"] * 6
+
+    in_world(tmp_path, scenario)
