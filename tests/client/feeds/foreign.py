@@ -75,6 +75,8 @@ class Foreign:
         self.parts = [Part(n, n, self.partitions) for n in range(self.partitions)]
         self.token = 1
         self.faults: list[Fault] = []
+        self.cuts: list[int] = []
+        """The next pages end after so many bytes, with the connection."""
         self.asked: list[Asked] = []
         self.chance = random.Random(self.seed)
         self.url = ""
@@ -233,7 +235,8 @@ def _handler(feed: Foreign) -> type[BaseHTTPRequestHandler]:
             self.stream(lines)
 
         def stream(self, lines: list[dict[str, Any]]) -> None:
-            self.raw("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode())
+            body = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+            self.raw(body[: feed.cuts.pop(0)], cut=True) if feed.cuts else self.raw(body)
 
         def raw(self, body: bytes, *, cut: bool = False) -> None:
             """Chunks of odd sizes; `cut` ends the connection in the middle."""

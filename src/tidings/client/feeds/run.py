@@ -86,7 +86,7 @@ class Run:
             try:
                 return await self.client.discover()
             except HubUnreachable as error:
-                await self.pause(tries, error)
+                await self.pause(tries, error.retry_after)
                 tries += 1
 
     async def _read(self, known: Discovery) -> None:
@@ -104,9 +104,9 @@ class Run:
         finished = {place.partition.id: asyncio.Event() for place in planned.places}
         await all_of([_Reader(self, known, feed, group, kept, finished).run() for group in groups if group])
 
-    async def pause(self, tries: int, error: HubUnreachable) -> None:
-        """Wait before the next try; never for ever when nobody follows the feed any more."""
-        await asyncio.sleep(self.ways.backoff.jittered(tries, random.random(), error.retry_after))
+    async def pause(self, tries: int, retry_after: float = 0.0) -> None:
+        """Wait before the next try."""
+        await asyncio.sleep(self.ways.backoff.jittered(tries, random.random(), retry_after))
 
 
 class _Reader:
@@ -137,7 +137,7 @@ class _Reader:
             try:
                 page = await self._page()
             except HubUnreachable as error:
-                await self._run.pause(self._failures, error)
+                await self._run.pause(self._failures, error.retry_after)
                 self._failures += 1
                 continue
             except HubProblem as error:
@@ -202,7 +202,7 @@ class _Reader:
         run = self._run
         if not page.said_anything:
             run.client.warn_once("an answer came without any cursor; it is asked again from the same place")
-            await run.pause(self._failures, HubUnreachable("no cursor"))
+            await run.pause(self._failures)
             self._failures += 1
         elif page.events:
             self._idle_steps = 0

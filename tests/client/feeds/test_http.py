@@ -1,0 +1,132 @@
+"""The HTTP that a reader speaks: against bytes of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from tidings.client.feeds.answers import seconds_of
+from tidings.client.feeds.connection import origin_of
+from tidings.client.feeds.http import PlainHttp
+
+
+@contextmanager
+def speaking(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
+    """A server: each inner list is one connection and its answers, after which it is closed."""
+    came: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for answers in connections:
+                connection, _ = server.accept()
+                with connection:
+                    for answer in answers:
+                        request = b""
+                        while b"\r\n\r\n" not in request:
+                            got = connection.recv(65536)
+                            if not got:
+                                return
+                            request += got
+                        came.append(request)
+                        connection.sendall(answer.replace(b"HERE", b"http://127.0.0.1:%d" % server.getsockname()[1]))
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/a?b=c", came
+
+
+def got(url: str, times: int = 1, silence: float = 5.0) -> list[tuple[int, bytes]]:
+    async def go() -> list[tuple[int, bytes]]:
+        http, found = PlainHttp(), []
+        for _ in range(times):
+            async with http.get(url, {"authorization": "Bearer t"}, silence) as answer:
+                found.append((answer.status, b"".join([chunk async for chunk in answer.chunks])))
+        await http.close()
+        return found
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, b"hello"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nx: y\r\n\r\n", 200, b"hello"),
+        (b"HTTP/1.0 200 OK\r\n\r\nhello", 200, b"hello"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b""),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404\r\ncontent-length: 0\r\n\r\n", 404, b""),
+        (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", 200, b"hi"),
+    ],
+)
+def test_answers_of_every_form_are_read(answer: bytes, status: int, body: bytes) -> None:
+    with speaking([answer]) as (url, came):
+        assert got(url) == [(status, body)]
+    assert came[0].startswith(b"GET /a?b=c HTTP/1.1\r\nhost: 127.0.0.1:")
+    assert b"authorization: Bearer t\r\n" in came[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhe",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 300 + b"\r\n",
+        b"HTTP/1.1 302 Found\r\nlocation: ftp://x\r\n\r\n",
+        b"HTTP/1.1 200 " + b"x" * 1_000_000,
+    ],
+)
+def test_an_answer_that_breaks_off_is_an_error_and_never_a_short_answer(answer: bytes) -> None:
+    with speaking([answer]) as (url, _), pytest.raises(OSError):
+        got(url)
+
+
+def test_a_connection_is_kept_and_made_again_when_the_server_closed_it() -> None:
+    fine = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
+    with speaking([fine, fine], [fine]) as (url, came):
+        assert got(url, times=3) == [(200, b"hi")] * 3
+    assert len(came) == 3
+
+
+def test_silence_is_not_waited_for_without_end() -> None:
+    with speaking([b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nh", b""]) as (url, _), pytest.raises(OSError):
+        got(url, silence=0.1)
+
+
+def test_redirects_are_followed_but_not_for_ever_and_the_token_stays_at_home() -> None:
+    fine = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
+    with speaking([b"HTTP/1.1 307 Go\r\nlocation: /b\r\ncontent-length: 0\r\n\r\n"], [fine]) as (url, came):
+        assert got(url) == [(200, b"hi")]
+    assert came[1].startswith(b"GET /b HTTP/1.1") and b"Bearer" in came[1]
+    with speaking([fine]) as (other, came):
+        elsewhere = b"HTTP/1.1 302 Go\r\nlocation: " + other.encode() + b"\r\n\r\n"
+        with speaking([elsewhere]) as (url, _):
+            assert got(url) == [(200, b"hi")]
+    assert b"Bearer" not in came[0]
+    with speaking(*[[b"HTTP/1.1 302 Go\r\nlocation: HERE/a\r\n\r\n"]] * 6) as (url, _), pytest.raises(OSError, match="end"):
+        got(url)
+
+
+def test_origins_are_told_apart() -> None:
+    assert origin_of("https://Example.org/x").host_header == "example.org"
+    assert origin_of("http://[::1]:8080/x").host_header == "[::1]:8080"
+    assert origin_of("https://h:80/").host_header == "h:80"
+    for bad in ("http://h:99999/", "file:///x", "//h"):
+        with pytest.raises(OSError):
+            origin_of(bad)
+
+
+def test_retry_after_is_a_number_or_a_date() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert [seconds_of(text, now) for text in ("7", " 7 ", None, "", "soon", "-3")] == [7, 7, None, None, None, None]
+    assert seconds_of("Thu, 01 Jan 2026 00:00:30 GMT", now) == 30
+    assert seconds_of("Wed, 31 Dec 2025 00:00:30 GMT", now) == 0
