@@ -86,9 +86,11 @@ class TimingReceiver(CountingReceiver):
 
     def __init__(self) -> None:
         self.came = threading.Event()
+        self.at = 0.0
         super().__init__()
 
     def take(self, path: str, body: bytes) -> None:
+        self.at = time.monotonic()
         super().take(path, body)
         self.came.set()
 

@@ -13,12 +13,17 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 def memory(hub: Hub) -> dict[str, float]:
     """MiB of each part."""
-    return {part: sum(map(_share, pids)) / (1 << 20) for part, pids in _parts(hub).items()}
+    return {part: sum(map(share_of, pids)) / (1 << 20) for part, pids in _parts(hub).items()}
 
 
 def cpu_seconds(hub: Hub) -> float:
     """CPU seconds that all processes of the hub have used so far."""
     return sum(_cpu(pid) for pids in _parts(hub).values() for pid in pids)
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds that a process and its descendants have used so far."""
+    return sum(map(_cpu, _with_descendants(pid, _children())))
 
 
 def _parts(hub: Hub) -> dict[str, list[int]]:
@@ -53,7 +58,7 @@ def _stat(pid: int) -> list[str]:
         return []
 
 
-def _share(pid: int) -> int:
+def share_of(pid: int) -> int:
     """Bytes of memory: pages that several processes share count in parts (forked Spark workers share most of theirs)."""
     try:
         lines = (Path("/proc") / str(pid) / "smaps_rollup").read_text().splitlines()
