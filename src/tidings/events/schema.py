@@ -53,19 +53,20 @@ class Schema:
             value = jsontext.parse(data)
         except Malformed as error:
             return [EventFault(index, "data", "schema", f"the topic's schema expects JSON: {error}")]
+        details = (
+            f"at {place or 'the top'}: {reason}" if place is not None else reason for place, reason in self.places(value)
+        )
+        return [EventFault(index, "data", "schema", detail) for detail in details]
+
+    def places(self, value: Any) -> list[tuple[str | None, str]]:
+        """What is wrong with a value: JSON pointers and reasons; no pointer where telling the place would take too long."""
         if self._validator.is_valid(value):
             return []
-        return [EventFault(index, "data", "schema", detail) for detail in self._details(value)]
-
-    def _details(self, value: Any) -> list[str]:
         # Telling what failed follows every branch, which doubles with each level where a schema refers to itself twice.
         if self._unfolding.loops ** jsontext.depth_of(value) > _MOST_BRANCHES:
-            return ["the data does not match the schema"]
-        return [_detail(error) for error in islice(self._validator.iter_errors(value), MOST_FAULTS)]
-
-
-def _detail(error: jsonschema_rs.ValidationError) -> str:
-    return f"at {pointer(error.instance_path) or 'the top'}: {_cut(error.message)}"
+            return [(None, "the data does not match the schema")]
+        errors = islice(self._validator.iter_errors(value), MOST_FAULTS)
+        return [(pointer(error.instance_path), _cut(error.message)) for error in errors]
 
 
 def pointer(path: list[str | int]) -> str:

@@ -1,7 +1,8 @@
 """The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
 
-The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers) and `$base64`
-stand beside them only when there is something to say: `$` cannot begin the name of an attribute.
+The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64` and
+`$by` (who published it, where a door keeps that) stand beside them only when there is something to say: `$` cannot begin the
+name of an attribute.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tidings.events.model import Event
 
 HEADERS = "$headers"
 BASE64 = "$base64"
+BY = "$by"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -39,4 +41,13 @@ def event_from(head: bytes, data: bytes | None) -> Event:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"a stored event cannot be read: {error}") from error
     transport = attributes.pop(HEADERS, None)
+    attributes.pop(BY, None)
     return Event(attributes, data, attributes.pop(BASE64, False), transport or {})
+
+
+def publisher_of(head: bytes) -> str:
+    """Who published a stored event; empty where that was not kept."""
+    try:
+        return str(_decode(head).get(BY, ""))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

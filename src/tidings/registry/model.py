@@ -191,11 +191,12 @@ class FormerRetention(msgspec.Struct, frozen=True, gc=False):
 class Paper(msgspec.Struct, frozen=True, kw_only=True):
     """A door's document as its owner wrote it: shown again as it was, and read again when others change what it comes to.
 
-    The namespace is the door's, one for each kind of document.
+    The namespace is the door's, one for each kind of document. `owner` is whose it is, in the door's words.
     """
 
     name: Name
     text: Mapping[str, Any]
+    owner: str = ""
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,12 +34,18 @@ class Given:
     key: str
     wish: Wish | None
     findings: Findings
+    team: str = ""
 
     @property
     def label(self) -> str:
         return f"{self.kind}/{self.name}"
 
+    def paper(self, environment: str) -> Paper:
+        """The document as it is kept."""
+        return Paper(name=paper_name(environment, self.kind, self.key), text=self.raw, owner=self.team)
+
     def at(self, path: str) -> Place:
+        """A place of the document, to find something about."""
         return Place(None, path, self.findings)
 
 
@@ -69,7 +75,7 @@ def given(raw: Any, team: Team, ground: Ground) -> Given:
     written = place.member("metadata").member("name").raw
     name = written if isinstance(written, str) else ""
     key = team.client(name) if kind == ROVER else name
-    return Given(raw, kind, name, key, None if place.findings.faults else wish, place.findings)
+    return Given(raw, kind, name, key, None if place.findings.faults else wish, place.findings, str(team))
 
 
 def planned(snapshot: Snapshot, before: Standing, documents: Sequence[Given], ground: Ground) -> Plan:
@@ -85,7 +91,7 @@ def planned(snapshot: Snapshot, before: Standing, documents: Sequence[Given], gr
             _judge(one, one.wish, before, after)
     refuse(documents)
     types = {event_type for key in seen for world in (before, after) for event_type in world.types_of(*key)}
-    papers = [Paper(name=paper_name(before.environment, one.kind, one.key), text=one.raw) for one in documents]
+    papers = [one.paper(before.environment) for one in documents]
     puts = [*papers, *derived(after, types, ground)]
     return Plan(before, after, puts, list(_endings(snapshot, before, after, types)))
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidings.facades.horizon.names import subscription_id, subscription_name, team_of, topic_name
+from tidings.facades.horizon.names import SPECIFIED, subscription_id, subscription_name, team_of, topic_name
 from tidings.facades.horizon.rovers import ExposureWish, Rover
 from tidings.facades.horizon.standing import Ground, Standing
 from tidings.facades.horizon.subscribing import RETENTIONS, SubscriptionWish
@@ -26,9 +26,6 @@ from tidings.registry.port import Document
 
 WEEK = RETENTIONS["7d"]
 """No copy of a payload of this door is kept longer (HOR-159)."""
-
-SPECIFIED = "horizon.version"
-"""The label of a topic that has a specification: its version."""
 
 NOBODY = "nobody"
 """Stands for the owner of a type that is not exposed."""

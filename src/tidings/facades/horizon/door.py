@@ -1,18 +1,59 @@
-"""The horizon door as one application."""
+"""The Horizon door as one application: publishing on the hot path, everything else in a framework that is loaded when needed."""
 
 from __future__ import annotations
 
-from tidings.errors import NotFound
+import asyncio
+import re
+from typing import Any
+
 from tidings.facades.doors import App
+from tidings.facades.horizon.publish import Publish
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Receive, Scope, Send, answer_problem
-from tidings.problems import problem_of
+from tidings.ingest.asgi import Receive, Scope, Send
+
+_PUBLISH = re.compile(r"/v1/(?P<named>[^/]+)/events/?|(?:/(?P<virtual>[^/]+))?/horizon/(?:events|publish)/v1/?")
 
 
 def open_door(parts: Parts) -> App:
     """The application over these parts."""
+    return Door(parts)
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        await answer_problem(send, problem_of(NotFound(f"there is nothing at {scope['path']}"), scope["path"]))
 
-    return answer
+class Door:
+    """Sees paths as Horizon's documents write them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._publish = Publish(parts)
+        self._environments: dict[str, str | None] = {}
+        self._loading: asyncio.Future[Any] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        environment = self._publishing(scope["path"])
+        if environment is not None:
+            await self._publish(scope, receive, send, environment)
+            return
+        management = await self._management()
+        await management(scope, receive, send)
+
+    def _publishing(self, path: str) -> str | None:
+        """The environment that a publish path names; None for other paths."""
+        if path in self._environments:
+            return self._environments[path]
+        found = _PUBLISH.fullmatch(path)
+        environment = None if found is None else found["named"] or found["virtual"] or self._parts.settings.horizon.environment
+        if len(self._environments) < 1000:
+            self._environments[path] = environment
+        return environment
+
+    async def _management(self) -> App:
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(asyncio.to_thread(_made, self._parts))
+        app: App = await asyncio.shield(self._loading)
+        return app
+
+
+def _made(parts: Parts) -> Any:
+    from tidings.facades.horizon.management import management_app
+
+    return management_app(parts)

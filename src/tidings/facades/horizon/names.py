@@ -12,6 +12,8 @@ PREFIX = "horizon/"
 DEFAULT = "default"
 ROVER, SPECIFICATION = "Rover", "EventSpecification"
 KINDS = (ROVER, SPECIFICATION)
+SPECIFIED = "horizon.version"
+"""The label of a topic that has a specification: its version."""
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidings.facades.horizon.deriving import SPECIFIED
+from tidings.facades.horizon.names import SPECIFIED
 from tidings.registry.model import ApprovalState, Exposure, Name, Snapshot, Subscription, TopicsSource
 
 ACTIVE, PENDING, REJECTED, BLOCKED, INCOMPLETE = "ACTIVE", "PENDING", "REJECTED", "BLOCKED", "INCOMPLETE"

@@ -1,0 +1,135 @@
+"""What the door's resources share: who asks, the body of a request, answers and refusals."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from tidings.access.browsers import refuse_strangers
+from tidings.errors import EventFault, InvalidDocument, Malformed, TidingsError, UnsupportedFormat
+from tidings.events.headers import content_type_of
+from tidings.events.media import essence_of
+from tidings.facades.horizon.callers import Client, entered, identified
+from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
+from tidings.facades.horizon.standing import Ground, Shelf
+from tidings.facades.parts import Parts
+from tidings.ingest.asgi import ClientLeft, Room, read_body
+
+LARGEST = 4 << 20
+ROOM = Room(16 * LARGEST)
+_FORM = "application/x-www-form-urlencoded"
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    "4XX": {
+        "description": "Refused: `detail` says why, `violations` where.",
+        "content": {"application/problem+json": {}},
+    },
+    "503": {"description": "Not possible now; Retry-After says when.", "content": {"application/problem+json": {}}},
+}
+
+logger = logging.getLogger("tidings.horizon")
+
+T = TypeVar("T")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One request to the door: its parts, who asks, and the environment where the path names one."""
+
+    parts: Parts
+    client: Client
+    environment: str
+    shelf: Shelf
+    ground: Ground
+
+
+async def _asked(request: Request) -> Asked:
+    parts: Parts = request.app.state.parts
+    refuse_where_open(request)
+    client = await identified(parts, request.scope["headers"])
+    written = request.path_params.get("environment")
+    environment = entered(client, written, parts.settings.horizon) if written is not None else ""
+    return Asked(parts, client, environment, request.app.state.shelf, request.app.state.ground)
+
+
+def refuse_where_open(request: Request) -> None:
+    """With open access, pages from elsewhere are kept out."""
+    parts: Parts = request.app.state.parts
+    if parts.publishing.parts.trusting:
+        refuse_strangers(request.scope["headers"])
+
+
+AskedBy = Annotated[Asked, Depends(_asked)]
+
+
+async def body_of(request: Request) -> bytes:
+    """The body, within its limit."""
+    return await read_body(request.scope["headers"], request.receive, LARGEST, ROOM)
+
+
+async def json_of(request: Request, kind: type[T]) -> T:
+    """The JSON body as this kind of value. Raises Malformed or UnsupportedFormat."""
+    named = essence_of(content_type_of(request.scope["headers"]))
+    if named not in ("", _FORM, "application/json"):
+        raise UnsupportedFormat("only JSON is read here", at="content-type", found=named, expected="application/json")
+    try:
+        return msgspec.json.decode(await body_of(request), type=kind)
+    except msgspec.ValidationError as error:
+        raise InvalidDocument([EventFault(0, _place(str(error)), "invalid", str(error))]) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed(f"this cannot be read as JSON: {error}") from error
+
+
+def _place(told: str) -> str:
+    return told.rpartition(" - at `$")[2].rstrip("`").lstrip(".") if " - at `$" in told else ""
+
+
+def answer_refusal(refusal: Refusal) -> Response:
+    """A refusal as a response."""
+    headers = {name.decode(): value.decode() for name, value in refusal.headers()}
+    return Response(refusal.body(), refusal.status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of this application as Horizon does."""
+    app.add_exception_handler(TidingsError, _ours)
+    app.add_exception_handler(RequestValidationError, _shape)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientLeft, _left)
+    app.add_exception_handler(Exception, _mistake)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TidingsError)
+    return answer_refusal(refusal_of(error))
+
+
+async def _shape(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    faults = [EventFault(0, ".".join(map(str, one["loc"])), "invalid", str(one["msg"])) for one in error.errors()]
+    return answer_refusal(refusal_of(InvalidDocument(faults)))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    detail = f"there is nothing at {request.url.path}" if status is HTTPStatus.NOT_FOUND else str(error.detail)
+    refused = answer_refusal(plain_refusal(status, detail))
+    refused.headers.update(error.headers or {})
+    return refused
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Whoever asked is gone; nobody reads this."""
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
+
+
+async def _mistake(request: Request, error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return answer_refusal(mistake())

@@ -1,0 +1,77 @@
+"""Who asks, in Horizon's words: client id, team, realm, administrator (HOR-05, HOR-06, HOR-173). Pure but for the gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidings.access.principals import Principal, Right
+from tidings.access.rules import OPEN
+from tidings.config import HorizonSettings
+from tidings.errors import Forbidden, Malformed, NotFound, Unauthenticated
+from tidings.facades.horizon.names import Team, environment_of, is_word, same_team, team_of
+from tidings.facades.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A caller. `unchecked`: access is open, so that nobody is known and checks of identity are skipped.
+
+    Documents decide what a token that names its client may do; one that names none needs the rights of the core, too.
+    """
+
+    id: str
+    realm: str
+    admin: bool
+    unchecked: bool
+    writes: bool
+
+    def acts_for(self, owner: str) -> bool:
+        """Whether what belongs to this client is theirs, or their team's."""
+        return self.admin or self.unchecked or (owner != "" and (self.id == owner or same_team(self.id, owner)))
+
+    def require(self, owners: tuple[str, ...], what: str) -> None:
+        """Raise Forbidden unless they act for one of these."""
+        if not any(self.acts_for(owner) for owner in owners):
+            raise Forbidden(f"{what} does not belong to {self.id}")
+
+
+def client_of(principal: Principal, *, unchecked: bool) -> Client:
+    """The caller behind a principal."""
+    writes = bool(principal.client_id) or principal.may(Right.SUBSCRIBE) or principal.may(Right.PUBLISH)
+    client = principal.client_id or principal.name
+    return Client(client, principal.realm, Right.ADMIN in principal.rights, unchecked, writes)
+
+
+async def identified(parts: Parts, headers: list[tuple[bytes, bytes]]) -> Client:
+    """The caller of a request. Raises Unauthenticated."""
+    principal = await parts.gate.identify(headers)
+    return client_of(principal, unchecked=parts.settings.access.mode == OPEN)
+
+
+def entered(client: Client, written: str, settings: HorizonSettings) -> str:
+    """The environment that a path means, for somebody who may be there (HOR-02, HOR-57)."""
+    environment = environment_of(written, settings.environment)
+    if not is_word(environment):
+        raise NotFound("there is no such environment", found=written)
+    check_realm(client, environment, written)
+    return environment
+
+
+def check_realm(client: Client, environment: str, written: str) -> None:
+    """Raise Unauthenticated when the token is for another environment."""
+    if client.realm and client.realm != environment:
+        raise Unauthenticated(f"Realm {client.realm} does not match environment {written}.")
+
+
+def team_for(client: Client, settings: HorizonSettings, asked: str | None) -> Team:
+    """The team whose documents are meant: of the token, else of the settings; administrators may name any."""
+    own = team_of(client.id) or Team(settings.hub, settings.team)
+    if not asked:
+        return own
+    hub, dashes, name = asked.partition("--")
+    team = Team(hub, name) if dashes else Team(own.hub, asked)
+    if not is_word(team.hub) or not is_word(team.name):
+        raise Malformed("this is no team", at="team", found=asked, expected="a name, or hub--team")
+    if team != own and not (client.admin or client.unchecked):
+        raise Forbidden(f"{client.id} does not act for the team {team}", expected=str(own))
+    return team

@@ -1,0 +1,50 @@
+"""Everything of the door but publishing and streaming, as one FastAPI application with its own OpenAPI document."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from tidings import __version__
+from tidings.facades.horizon import rover_api, subscriptions_api
+from tidings.facades.horizon.asking import REFUSALS, install
+from tidings.facades.horizon.standing import Ground, Shelf
+from tidings.facades.parts import Parts
+
+ABOUT = (
+    "The Horizon door: documents are applied, subscriptions approved, deliveries looked at and sent again. "
+    "Refusals are problem+json with `violations` where faults can be listed."
+)
+
+
+def management_app(parts: Parts) -> FastAPI:
+    """The application over these parts."""
+    app = FastAPI(
+        title="Tidings: the Horizon door",
+        version=__version__,
+        description=ABOUT,
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSALS,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    app.state.ground = ground_of(parts)
+    app.state.shelf = Shelf(app.state.ground)
+    install(app)
+    for resource in (rover_api, subscriptions_api):
+        app.include_router(resource.router)
+    return app
+
+
+def ground_of(parts: Parts) -> Ground:
+    """What of the settings documents rest on."""
+    settings = parts.settings
+    port = settings.server.port
+    here = (settings.hub_url.partition("://")[2], *(f"{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]")))
+    return Ground(
+        regex=parts.regex,
+        own_urls=tuple(one.lower() for one in here),
+        internet_zones=tuple(zone.lower() for zone in settings.horizon.internet_zones),
+        data_bytes=settings.horizon.data_bytes,
+    )

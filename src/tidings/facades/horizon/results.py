@@ -1,0 +1,130 @@
+"""What an apply came to, part by part, and documents as they are shown (HOR-13, HOR-167)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tidings.facades.horizon.applying import Given
+from tidings.facades.horizon.names import ROVER, subscription_id, subscription_name, topic_name
+from tidings.facades.horizon.places import Finding
+from tidings.facades.horizon.rovers import ExposureWish, Rover
+from tidings.facades.horizon.standing import Standing
+from tidings.facades.horizon.states import State, exposure_state, state_of
+from tidings.facades.horizon.subscribing import SubscriptionWish
+from tidings.registry.model import Snapshot
+from tidings.registry.rules.keys import canonical
+
+CREATED, UPDATED, UNCHANGED, DELETED = "created", "updated", "unchanged", "deleted"
+
+
+class Telling(msgspec.Struct, frozen=True):
+    """What results are told from: the documents before and after, the core after, and where the hub is reached."""
+
+    before: Standing
+    after: Standing
+    now: Snapshot
+    url: str
+
+
+def sse_url(url: str, environment: str, event_type: str, subscription: str) -> str:
+    """Where a subscription is streamed (HOR-03)."""
+    virtual = "" if environment == "default" else f"/{environment}"
+    return f"{url}{virtual}/horizon/sse/v1/{event_type}/{subscription}"
+
+
+def document_result(one: Given, standing: bool, same: bool, telling: Telling) -> dict[str, Any]:
+    """What became of one document, and of each of its parts."""
+    result = UNCHANGED if same else UPDATED if standing else CREATED
+    shown: dict[str, Any] = {"kind": one.kind, "name": one.name, "result": result}
+    parts: list[dict[str, Any]] = []
+    if one.kind == ROVER:
+        assert isinstance(one.wish, Rover)
+        shown["clientId"] = one.key
+        parts = [*_exposures(one, one.wish, telling), *_subscriptions(one, one.wish, telling), *_gone(one, telling)]
+    told = {place for part in parts for place in part.get("warnings", ())}
+    warnings = [sentence for place in one.findings.warnings if (sentence := _sentence(place)) not in told]
+    return {**shown, "parts": parts, "warnings": warnings}
+
+
+def _exposures(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, Any]]:
+    for exposure in wish.exposures:
+        was = telling.before.exposure(one.key, exposure.event_type)
+        topic = topic_name(telling.after.environment, exposure.event_type)
+        state = exposure_state(telling.now, telling.now.exposures[topic])
+        part = {"kind": "exposure", "path": exposure.path, "eventType": exposure.event_type, "result": _compared(was, exposure)}
+        yield {**part, **_state(state), "warnings": _below(exposure.path, one.findings.warnings)}
+
+
+def _subscriptions(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, Any]]:
+    for subscription in wish.subscriptions:
+        was = telling.before.subscription(one.key, subscription.event_type)
+        part = {
+            "kind": "subscription",
+            "path": subscription.path,
+            "eventType": subscription.event_type,
+            "result": _compared(was, subscription),
+            **_subscription(one.key, subscription, telling),
+        }
+        yield {**part, "warnings": _below(subscription.path, one.findings.warnings)}
+
+
+def _subscription(client: str, wish: SubscriptionWish, telling: Telling) -> dict[str, Any]:
+    environment = telling.after.environment
+    name = subscription_id(environment, wish.event_type, client)
+    state = state_of(telling.now, telling.now.subscriptions[subscription_name(environment, name)])
+    streamed = {"sseUrl": sse_url(telling.url, environment, wish.event_type, name)} if wish.callback is None else {}
+    return {"subscriptionId": name, **_state(state), **streamed}
+
+
+def _gone(one: Given, telling: Telling) -> Iterator[dict[str, Any]]:
+    was = telling.before.rovers.get(one.key)
+    for exposure in was.exposures if was else ():
+        if telling.after.exposure(one.key, exposure.event_type) is None:
+            yield {"kind": "exposure", "eventType": exposure.event_type, "result": DELETED}
+    for subscription in was.subscriptions if was else ():
+        if telling.after.subscription(one.key, subscription.event_type) is None:
+            name = subscription_id(telling.after.environment, subscription.event_type, one.key)
+            yield {
+                "kind": "subscription",
+                "eventType": subscription.event_type,
+                "result": DELETED,
+                "subscriptionId": name,
+            }
+
+
+def shown_rover(client: str, raw: dict[str, Any], telling: Telling) -> dict[str, Any]:
+    """A Rover as it was written, with what the hub knows of it."""
+    wish = telling.after.rovers[client]
+    status = {
+        "clientId": client,
+        "exposures": [_exposure_status(one, telling) for one in wish.exposures],
+        "subscriptions": [{"eventType": one.event_type, **_subscription(client, one, telling)} for one in wish.subscriptions],
+    }
+    return {**raw, "status": status}
+
+
+def _exposure_status(wish: ExposureWish, telling: Telling) -> dict[str, Any]:
+    topic = topic_name(telling.after.environment, wish.event_type)
+    return {"eventType": wish.event_type, **_state(exposure_state(telling.now, telling.now.exposures[topic]))}
+
+
+def _compared(was: msgspec.Struct | None, now: ExposureWish | SubscriptionWish) -> str:
+    if was is None:
+        return CREATED
+    same = canonical(msgspec.structs.replace(was, path="")) == canonical(msgspec.structs.replace(now, path=""))
+    return UNCHANGED if same else UPDATED
+
+
+def _state(state: State) -> dict[str, Any]:
+    return {"state": state.word, **({"reason": state.reason} if state.reason else {})}
+
+
+def _below(path: str, warnings: Sequence[Finding]) -> list[str]:
+    return [_sentence(one) for one in warnings if one.path == path or one.path.startswith((f"{path}.", f"{path}["))]
+
+
+def _sentence(place: Finding) -> str:
+    return f"{place.path} {place.reason}" if place.path else place.reason

@@ -1,0 +1,184 @@
+"""`/horizon/rover/v1/{environment}`: documents are applied, shown and deleted (HOR-11, HOR-163, HOR-166)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from tidings.errors import Conflict, Forbidden, Malformed, NotFound, UnsupportedFormat
+from tidings.events.headers import content_type_of
+from tidings.events.media import essence_of
+from tidings.facades import changing
+from tidings.facades.horizon.applying import Given, Plan, given, planned, removed
+from tidings.facades.horizon.asking import Asked, AskedBy, body_of
+from tidings.facades.horizon.callers import team_for
+from tidings.facades.horizon.names import ROVER, Team, paper_name
+from tidings.facades.horizon.results import Telling, document_result, shown_rover
+from tidings.facades.horizon.schemas import SCHEMAS
+from tidings.facades.horizon.specifications import Specification
+from tidings.facades.horizon.yaml12 import documents_in
+from tidings.registry.model import Paper, Snapshot
+from tidings.registry.rules import World, applied, plan_change
+from tidings.registry.rules.keys import canonical
+
+router = APIRouter(tags=["documents"])
+
+TRIES = 5
+"""How often a plan is made anew because somebody else changed something meanwhile."""
+
+MOST_DOCUMENTS = 1000
+Kind = Literal["Rover", "EventSpecification"]
+
+_YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
+_UNSAID = ("", "application/x-www-form-urlencoded", "application/octet-stream")
+"""What curl says unless told otherwise. YAML reads JSON as well."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {kind: {"schema": {"type": "object"}} for kind in ("application/json", "application/yaml")},
+    }
+}
+_TEAM = Query(None, description="The team whose documents are meant, as hub--team; for administrators.")
+
+
+@router.post("/horizon/rover/v1/{environment}/apply", openapi_extra=_BODY)
+async def apply(
+    request: Request,
+    asked: AskedBy,
+    team: str | None = _TEAM,
+    dry_run: bool = Query(False, alias="dryRun", description="Only say what would change."),
+) -> dict[str, Any]:
+    """Bring an environment to what Rover and EventSpecification documents say: all of it, or nothing."""
+    _require_writing(asked)
+    owner = team_for(asked.client, asked.parts.settings.horizon, team)
+    kind = essence_of(content_type_of(request.scope["headers"]))
+    documents = await asyncio.to_thread(_read, await body_of(request), kind, owner, asked)
+
+    def plan(now: Snapshot) -> Plan:
+        # Judged anew where somebody else was quicker: then only the document itself may speak of faults.
+        fresh = [given(one.raw, owner, asked.ground) for one in documents]
+        documents[:] = fresh
+        found = planned(now, asked.shelf.standing(now, asked.environment), fresh, asked.ground)
+        _guard(asked, owner, fresh, found, now)
+        return found
+
+    done, before, after = await _changed(asked, plan, dry_run=dry_run)
+    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url)
+    results = [_result(one, before.papers.get(one.paper(asked.environment).name), telling) for one in documents]
+    return {"environment": asked.environment, "dryRun": dry_run, "results": results}
+
+
+@router.get("/horizon/rover/v1/{environment}/{kind}/{name}")
+async def show(kind: Kind, name: str, asked: AskedBy, team: str | None = _TEAM) -> dict[str, Any]:
+    """A document as it was written; a Rover with its client id, subscription ids, states and stream addresses."""
+    now = asked.parts.snapshot
+    paper = _paper(asked, now, kind, name, team)
+    raw = dict(paper.text)
+    if kind != ROVER:
+        return raw
+    standing = asked.shelf.standing(now, asked.environment)
+    return shown_rover(paper.name.name, raw, Telling(standing, standing, now, asked.parts.settings.hub_url))
+
+
+@router.delete("/horizon/rover/v1/{environment}/{kind}/{name}", status_code=HTTPStatus.NO_CONTENT)
+async def delete(kind: Kind, name: str, asked: AskedBy, team: str | None = _TEAM) -> Response:
+    """Delete a document and everything that it asked for."""
+    _require_writing(asked)
+    key = _paper(asked, asked.parts.snapshot, kind, name, team).name.name
+
+    def plan(now: Snapshot) -> Plan:
+        return removed(now, asked.shelf.standing(now, asked.environment), kind, key, asked.ground)
+
+    await _changed(asked, plan, dry_run=False)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@router.get("/horizon/schemas/{name}.json")
+async def schema(name: Literal["exposure", "subscription", "event-specification"]) -> dict[str, Any]:
+    """The JSON Schema of an exposure, a subscription or a specification, as documents hold them."""
+    return SCHEMAS[name]
+
+
+def _require_writing(asked: Asked) -> None:
+    if not asked.client.writes:
+        raise Forbidden(f"{asked.client.id} may not change documents", expected="a token that names its client")
+
+
+def _read(text: bytes, kind: str, team: Team, asked: Asked) -> list[Given]:
+    """The documents of a body. Raises Malformed."""
+    json = kind == "application/json"
+    if not json and kind not in _YAML + _UNSAID:
+        raise UnsupportedFormat("these are no documents", at="content-type", found=kind, expected="YAML or JSON")
+    raws = documents_in(text, json=json)
+    if not raws or len(raws) > MOST_DOCUMENTS:
+        raise Malformed("there are no documents, or too many", found=len(raws), expected=f"1 to {MOST_DOCUMENTS}")
+    return [given(raw, team, asked.ground) for raw in raws]
+
+
+def _guard(asked: Asked, team: Team, documents: list[Given], plan: Plan, now: Snapshot) -> None:
+    """A specification belongs to the team that wrote it, and to the one that exposes its type."""
+    if asked.client.admin or asked.client.unchecked:
+        return
+    for one in documents:
+        if not isinstance(one.wish, Specification):
+            continue
+        paper, exposing = now.papers.get(one.paper(asked.environment).name), plan.before.exposing(one.wish.type)
+        foreign = paper is not None and paper.owner != str(team)
+        if foreign or (exposing is not None and not asked.client.acts_for(exposing[0])):
+            raise Forbidden(f"the specification {one.name} belongs to another team")
+
+
+async def _changed(asked: Asked, plan_of: Callable[[Snapshot], Plan], *, dry_run: bool) -> tuple[Plan, Snapshot, Snapshot]:
+    """Plan and do it; what stood before and what stands after. Made anew when somebody else changed something meanwhile."""
+    parts = asked.parts
+    for _ in range(TRIES):
+        before = parts.snapshot
+        plan = await asyncio.to_thread(plan_of, before)
+        if dry_run:
+            changing.check_change(parts, plan.puts, plan.endings)
+            wanted = plan_change(World(before), changing.safe(parts, plan.puts), plan.endings, parts.clock.now())
+            return plan, before, applied(before, wanted, before.revision)
+        try:
+            await changing.change(parts, plan.puts, plan.endings, asked.client.id, partial(_same, before))
+        except _Overtaken:
+            continue
+        return plan, before, parts.snapshot
+    raise Conflict("others change this environment all the time; try again")
+
+
+class _Overtaken(Exception):
+    """Somebody else changed the registry after the plan was made."""
+
+
+def _same(before: Snapshot, now: Snapshot) -> None:
+    if now.revision != before.revision:
+        raise _Overtaken
+
+
+def _result(one: Given, paper: Paper | None, telling: Telling) -> dict[str, Any]:
+    same = paper is not None and canonical(paper.text) == canonical(one.raw)
+    return document_result(one, paper is not None, same, telling)
+
+
+def _paper(asked: Asked, now: Snapshot, kind: str, name: str, team: str | None) -> Paper:
+    """The document that a path names: a Rover by its own name or by its client id."""
+    keys = [name]
+    if kind == ROVER:
+        keys = [team_for(asked.client, asked.parts.settings.horizon, team).client(name), name]
+    for key in keys:
+        paper = now.papers.get(paper_name(asked.environment, kind, key))
+        if paper is not None and (asked.client.admin or asked.client.unchecked or _own(asked, paper, kind)):
+            return paper
+    raise NotFound(f"there is no {kind} {name}")
+
+
+def _own(asked: Asked, paper: Paper, kind: str) -> bool:
+    """Rovers and specifications are their team's; nobody learns of those of others."""
+    return asked.client.acts_for(paper.name.name if kind == ROVER else f"{paper.owner}--x")
