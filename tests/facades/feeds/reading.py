@@ -75,6 +75,12 @@ class Feed:
             assert answer.status == 202, answer.body
         return [str(one["id"]) for one in whole]
 
+    def after(self, id: int) -> int:
+        """The cursor after the event of this id, where ids count all events of the topic from 1."""
+        last = next(self._ids) - 1
+        self._ids = itertools.count(last + 1)
+        return int(self.v1(1, {0: "_last"}).cursors[0]) - last + id
+
     def publish_keyed(self, count: int, keys: int = 50) -> list[str]:
         """So many events, the keys in turn."""
         return self.publish(*({"subject": f"key-{n % keys}", "data": {"n": n}} for n in range(count)))
