@@ -147,23 +147,24 @@ def cursors(
     hub: Hub,
     topic: Topic,
     delete: Annotated[str | None, typer.Option("--delete", metavar="SET", help="Forget a cursor set.")] = None,
-    consumer: Annotated[str | None, typer.Option("--consumer", help="Of this consumer; all of them unless set.")] = None,
+    consumer: Annotated[str | None, typer.Option("--consumer", help="Whose set to forget, where readers have names.")] = None,
 ) -> None:
     """Show the cursor sets that readers of a topic's feed keep at the hub, or forget one."""
-    path, query = f"/api/feeds/{_segment(topic)}/cursorsets", {"consumer": consumer}
+    path = f"/api/feeds/{_segment(topic)}/cursorsets"
     if delete is not None:
-        hub.client.delete(f"{path}/{_segment(delete)}", query)
+        hub.client.delete(f"{path}/{_segment(delete)}", {"consumer": consumer})
         print_json({"deleted": delete}) if hub.json else say(f"cursor set {delete} is gone")
         return
-    found = hub.client.get(path, query)
+    found = hub.client.get(path)
     if hub.json:
         print_json(found)
         return
-    rows = [tuple(one.get(name) for name in _CURSOR_COLUMNS) for one in found["cursorsets"]]
-    print_table(_CURSOR_COLUMNS, rows, empty="nobody keeps cursors here")
+    rows = [tuple(one.get(name) for name in _CURSOR_COLUMNS) for one in found["cursors"]]
+    print_table(_CURSOR_HEADINGS, rows, empty="nobody keeps cursors here")
 
 
-_CURSOR_COLUMNS = ("consumer", "cursorset", "version", "n", "partition", "cursor", "used", "lag")
+_CURSOR_COLUMNS = ("consumer", "name", "version", "n", "partition", "cursor", "lag", "lastUsed")
+_CURSOR_HEADINGS = ("consumer", "cursor set", "version", "n", "partition", "cursor", "behind", "last used")
 
 
 def _client(hub: Hub, feed: str, follow: bool, token_env: str | None, **options: Any) -> FeedClient:

@@ -16,6 +16,7 @@ class Table:
     """The consumer's database: every applied event with its key, in the order of applying, and the cursors beside it."""
 
     def __init__(self, file: Path) -> None:
+        self.file = file
         self.store = SqliteStore(file)
         self.store.connection.execute("CREATE TABLE IF NOT EXISTS applied (at INTEGER PRIMARY KEY, n INTEGER, key TEXT)")
 

@@ -1,0 +1,191 @@
+"""`tidings feed …` as processes, against a running api part and a server that is not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api_process import ApiProcess, an_api
+from tests.client.feeds.foreign import Foreign
+from tidings.cli.feed_reading import as_cloudevent
+from tidings.client.feeds import Event
+
+pytestmark = pytest.mark.slow
+
+_topics = count()
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    with an_api(tmp_path_factory.mktemp("hub") / "data") as running:
+        yield running
+
+
+@pytest.fixture
+def topic(api: ApiProcess) -> str:
+    name = f"orders-{next(_topics)}"
+    assert api.call("PUT", f"/api/topics/{name}", {}).status == 201
+    return name
+
+
+def publish(api: ApiProcess, topic: str, numbers: range) -> None:
+    for n in numbers:
+        event = {"specversion": "1.0", "id": str(n), "source": "/s", "type": f"t{n % 2}", "subject": "k", "data": {"n": n}}
+        assert api.publish(topic, event, "application/cloudevents+json").status < 300
+
+
+def command(api: ApiProcess, *words: str, **env: str) -> dict[str, Any]:
+    variables = {**os.environ, "TIDINGS_URL": f"http://127.0.0.1:{api.port}", "TIDINGS_TOKEN": "", **env}
+    return {"args": [sys.executable, "-m", "tidings.cli", "feed", *words], "env": variables}
+
+
+def run(api: ApiProcess, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(**command(api, *words, **env), capture_output=True, text=True, timeout=60)
+
+
+def ids(lines: str) -> list[str]:
+    return [json.loads(line)["id"] for line in lines.splitlines()]
+
+
+def test_a_topic_is_read_as_lines_of_json_and_goes_on_from_its_state(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    publish(api, topic, range(5))
+    read = run(api, "read", topic)
+    assert (read.returncode, ids(read.stdout), read.stderr) == (0, ["0", "1", "2", "3", "4"], "")
+    state = str(tmp_path / "cursors.db")
+    assert len(ids(run(api, "read", topic, "--state", state).stdout)) == 5
+    publish(api, topic, range(5, 7))
+    assert ids(run(api, "read", topic, "--state", state).stdout) == ["5", "6"]
+    assert ids(run(api, "read", topic, "--types", "T1;x").stdout) == ["1", "3", "5"]
+    assert ids(run(api, "read", topic, "--from", "_last").stdout) == []
+
+
+def test_following_prints_what_comes_and_ctrl_c_ends_it_quietly(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    publish(api, topic, range(2))
+    state = str(tmp_path / "cursors.db")
+    following = subprocess.Popen(
+        **command(api, "read", topic, "--follow", "--state", state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert following.stdout is not None and following.stderr is not None
+    assert ids(following.stdout.readline() + following.stdout.readline()) == ["0", "1"]
+    publish(api, topic, range(2, 3))
+    assert ids(following.stdout.readline()) == ["2"]
+    following.send_signal(signal.SIGINT)
+    assert (following.wait(30), following.stderr.read()) == (130, "")
+    assert ids(run(api, "read", topic, "--state", state).stdout) in ([], ["2"])
+
+
+def test_a_reader_of_the_output_who_has_enough_is_no_error(api: ApiProcess, topic: str) -> None:
+    publish(api, topic, range(3))
+    following = subprocess.Popen(
+        **command(api, "read", topic, "--follow"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert following.stdout is not None and following.stderr is not None
+    following.stdout.readline()
+    following.stdout.close()
+    deadline = time.monotonic() + 30
+    while following.poll() is None and time.monotonic() < deadline:
+        publish(api, topic, range(100, 101))
+        time.sleep(0.1)
+    assert (following.wait(1), following.stderr.read()) == (0, "")
+
+
+def test_feeds_of_others_are_read_but_never_get_the_token_of_the_hub(api: ApiProcess) -> None:
+    with Foreign(partitions=2, version=1).served() as feed:
+        feed.cloudevent("k", 1)
+        read = run(api, "read", feed.url, "--partition-count", "2", TIDINGS_TOKEN="secret")
+        assert (ids(read.stdout), read.stderr) == (["1"], "")
+        assert not any("authorization" in one.headers for one in feed.asked)
+        feed.asked.clear()
+        run(api, "read", feed.url, "--partition-count", "2", "--token-env", "THEIRS", THEIRS="t1")
+        run(api, "read", feed.url, "--partition-count", "2", "--token", "t1")
+        assert {one.headers["authorization"] for one in feed.asked} == {"Bearer t1"}
+        assert run(api, "read", feed.url, "--token-env", "NOBODY").returncode == 1
+        without = run(api, "read", feed.url)
+        assert (without.returncode, "partition_count" in without.stderr) == (1, True)
+
+
+def test_what_is_not_there_is_a_sentence_and_an_exit_code(api: ApiProcess, topic: str) -> None:
+    nobody, unknown, wrong = (
+        run(api, "read", "http://127.0.0.1:1/feed"),
+        run(api, "read", f"{topic}-not"),
+        run(api, "read", "ftp://x"),
+    )
+    assert [one.returncode for one in (nobody, unknown, wrong)] == [3, 1, 2]
+    assert all(one.stderr.count("\n") == 1 and not one.stdout for one in (nobody, unknown, wrong))
+
+
+@pytest.mark.parametrize("keeping", ["--state", "--cursorset"])
+def test_a_feed_is_forwarded_to_a_topic_untouched_and_once(api: ApiProcess, topic: str, tmp_path: Path, keeping: str) -> None:
+    publish(api, topic, range(3))
+    raw = b'{"specversion":"1.0","id":"x","source":"/s","type":"t","partitionkey":"p","data":{"n":1.50}}'
+    api.publish(topic, raw, "application/cloudevents+json")
+    copy = f"{topic}-copy"
+    api.call("PUT", f"/api/topics/{copy}", {})
+    words = ("forward", topic, "--to", copy, keeping, str(tmp_path / "s.db") if keeping == "--state" else "copying")
+    first = run(api, *words)
+    assert (first.returncode, first.stdout) == (0, "4 events forwarded\n"), first.stderr
+    assert json.loads(run(api, *words, "--json").stdout) == {"accepted": 0}
+    assert run(api, "read", copy).stdout == run(api, "read", topic).stdout
+    assert b'"n":1.50' in api.call("GET", f"/feeds/{copy}?n=1&cursor0=_first").body
+
+
+def test_forwarding_needs_one_place_for_cursors(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    for words in ((), ("--state", str(tmp_path / "s.db"), "--cursorset", "x")):
+        refused = run(api, "forward", topic, "--to", topic, *words)
+        assert (refused.returncode, "--cursorset" in refused.stderr) == (1, True)
+
+
+def test_an_event_that_the_topic_refuses_stops_forwarding_with_its_place(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    with Foreign().served() as feed:
+        feed.publish("k", {"id": "", "source": "/s", "type": "t", "specversion": "1.0"})
+        refused = run(api, "forward", feed.url, "--to", topic, "--state", str(tmp_path / "s.db"))
+    assert (refused.returncode, "c1x1 of partition 0" in refused.stderr) == (1, True)
+
+
+def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
+    headers = {"ce_id": "7", "ce_type": "order", "content-type": "application/vnd.x+json", "traceparent": "00-1", "x-y": "z"}
+    made = json.loads(as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f"))
+    assert made == {
+        "specversion": "1.0",
+        "id": "7",
+        "source": "http://x/f",
+        "type": "order",
+        "datacontenttype": "application/vnd.x+json",
+        "partitionkey": "http://x/f#3",
+        "traceparent": "00-1",
+        "data": {"n": 1.5},
+    }
+    assert b'"data":{"n":1.50}}' in as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f")
+    text = json.loads(as_cloudevent(Event("3", b'"hello"'), "ns:copy", "http://x/f"))
+    assert (text["data"], text["datacontenttype"], text["type"]) == ("hello", "text/plain", "copy")
+
+
+def test_partitions_are_shown_and_grow(api: ApiProcess, topic: str) -> None:
+    assert run(api, "partitions", topic).stdout.splitlines()[1].split() == ["0", "open", "-", "-"]
+    closed = run(api, "partitions", topic, "--close", "2").stdout.splitlines()[1:]
+    assert [line.split() for line in closed] == [["0", "closed", "-", "-"], ["1", "open", "0", "-"], ["2", "open", "0", "-"]]
+    spread = json.loads(run(api, "partitions", topic, "--redistribute", "4", "--json").stdout)
+    assert [one["cursorFromPartitions"] for one in spread["partitions"]] == [["1", "0"], ["2", "0"], ["1", "0"], ["2", "0"]]
+    for words in (("--close", "3"), ("--close", "8", "--redistribute", "8")):
+        refused = run(api, "partitions", topic, *words)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+
+
+def test_cursor_sets_are_shown_and_forgotten(api: ApiProcess, topic: str) -> None:
+    assert run(api, "cursors", topic).stdout == "nobody keeps cursors here\n"
+    publish(api, topic, range(2))
+    assert api.call("GET", f"/feeds/{topic}?n=1&cursor0=_first&cursorset=mine").status == 200
+    assert "mine" in run(api, "cursors", topic).stdout
+    assert json.loads(run(api, "cursors", topic, "--json").stdout)["cursors"][0]["lag"] == 2
+    assert run(api, "cursors", topic, "--delete", "mine").stdout == "cursor set mine is gone\n"
+    assert run(api, "cursors", topic, "--delete", "mine").returncode == 1
