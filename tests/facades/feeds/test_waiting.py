@@ -1,0 +1,160 @@
+"""Requests that wait for events."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.api_process import ApiProcess, an_api
+from tests.facades.feeds.reading import Feed, code_of, taken_apart
+from tidings.access.tokens import token_digest
+from tidings.facades.feeds import answering
+
+
+def later(seconds: float, act) -> threading.Timer:  # type: ignore[no-untyped-def]
+    timer = threading.Timer(seconds, act)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_ft_27_an_answer_comes_as_soon_as_an_event_does(api: ApiProcess, version: str) -> None:
+    feed = Feed(api, 1)
+    feed.publish_keyed(3)
+    read = feed.v1(1, {0: "_last"}) if version == "v1" else feed.v2(0, "_last")
+    began = time.monotonic()
+    later(1, lambda: feed.publish({"id": "new"}))
+    page = feed.v1(1, read.cursors, wait=10) if version == "v1" else feed.v2(0, read.cursor, wait=10)
+    assert page.ids == ["new"] and 0.9 < time.monotonic() - began < 5
+
+
+def test_ft_27_what_is_no_time_is_refused_and_zero_does_not_wait(api: ApiProcess) -> None:
+    feed = Feed(api, 1)
+    for wait in ("x", "-1", "1.5", ""):
+        assert code_of(feed.get(n=1, cursor0="_last", wait=wait)) == (400, "wait-invalid")
+    assert feed.v1(1, {0: "_last"}, wait=0).events == []
+
+
+def test_waiting_ends_at_once_when_there_is_something_already(api: ApiProcess) -> None:
+    feed = Feed(api, 2)
+    feed.publish_keyed(10)
+    began = time.monotonic()
+    assert feed.v1(2, {0: "_first", 1: "_last"}, wait=60).events
+    assert time.monotonic() - began < 30
+
+
+@pytest.fixture
+def lively(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(answering, "KEEP_ALIVE", 0.3)
+    yield
+
+
+def test_ft_28_waiting_for_what_does_not_come(api: ApiProcess, lively: None) -> None:
+    feed = Feed(api, 1)
+    start = feed.v2(0, "_last").cursor
+    later(0.5, lambda: feed.publish({"type": "hidden"}, {"type": "hidden"}))
+    began = time.monotonic()
+    answer = feed.get(
+        "/events", **{"token": feed.discover()["token"], "partition": 0, "cursor": start, "wait": 2, "event-types": "shown"}
+    )
+    assert 1.9 < time.monotonic() - began < 10
+    assert answer.body.startswith(b"\n") and b"\r" not in answer.body
+    page = taken_apart(answer)
+    assert page.events == [] and int(page.cursor) == int(feed.v2(0, "_last").cursor) > int(start)
+
+
+def test_events_of_other_partitions_wake_nobody_and_an_event_of_any_does(api: ApiProcess) -> None:
+    feed = Feed(api, 8)
+    feed.publish(*({"subject": f"key-{n}"} for n in range(100)))
+    homes = {event["subject"]: p for p in range(8) for event in feed.all_v1(8, p)}
+    key = {p: subject for subject, p in homes.items()}
+    starts = feed.v1(8, {0: "_last", 1: "_last"}).cursors
+    later(0.2, lambda: feed.publish({"subject": key[5], "id": "not meant"}))
+    later(0.8, lambda: feed.publish({"subject": key[1], "id": "meant"}))
+    page = feed.v1(8, starts, wait=20)
+    assert page.ids == ["meant"] and page.cursors.keys() == {0, 1}
+
+
+def test_headers_come_at_once(api: ApiProcess) -> None:
+    feed = Feed(api, 1)
+    with socket.create_connection(("127.0.0.1", api.port), timeout=10) as client:
+        client.sendall(f"GET {feed.path}?n=1&cursor0=_last&wait=30 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert client.recv(1000).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_many_wait_together_and_all_are_woken(api: ApiProcess) -> None:
+    feed = Feed(api, 4)
+    feed.publish_keyed(10)
+    cursors = feed.v1(1, {0: "_last"}).cursors
+    with ThreadPoolExecutor(200) as pool:
+        waiting = [pool.submit(feed.v1, 1, cursors, wait=60) for _ in range(200)]
+        time.sleep(0.5)
+        new = feed.publish({}, {}, {})
+        assert all(one.result(30).ids == new for one in waiting)
+
+
+def test_growing_partitions_end_a_wait_of_v2_but_not_of_v1(api: ApiProcess) -> None:
+    feed = Feed(api, 1)
+    cursor, token = feed.v2(0, "_last").cursor, feed.discover()["token"]
+    later(0.3, lambda: feed.repartition("close", 2))
+    later(3.0, lambda: feed.publish({"id": "after"}))
+    with ThreadPoolExecutor(2) as pool:
+        old = pool.submit(feed.v1, 1, {0: cursor}, wait=30)
+        new = pool.submit(feed.v2, 0, cursor, token, wait=30)
+        assert new.result(30).lines == [{"cursor": cursor}]
+        assert old.result(30).ids == ["after"]
+
+
+def test_one_consumer_holds_only_so_many_requests_open(tmp_path: Path) -> None:
+    tokens = [{"name": name, "sha256": token_digest(name), "rights": ["read", "admin"]} for name in ("ann", "bob")]
+    with an_api(tmp_path, access={"mode": "tokens", "tokens": tokens}, feeds={"long_polls": 3}) as api:
+        as_ann, as_bob = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))
+        api.call("PUT", "/api/topics/orders", {}, as_ann)
+
+        def ask(who: dict[str, str], wait: int) -> int:
+            return api.call("GET", f"/feeds/orders?n=1&cursor0=_last&wait={wait}", headers=who).status
+
+        with ThreadPoolExecutor(4) as pool:
+            held = [pool.submit(ask, as_ann, 3) for _ in range(3)]
+            deadline = time.monotonic() + 20
+            while (refused := ask(as_ann, 1)) != 429 and time.monotonic() < deadline:
+                pass
+            assert refused == 429
+            answer = api.call("GET", "/feeds/orders?n=1&cursor0=_last&wait=1", headers=as_ann)
+            assert code_of(answer) == (429, "too-many-waiting") and answer.headers["retry-after"] == "1"
+            assert ask(as_bob, 1) == 200 and ask(as_ann, 0) == 200
+            assert [one.result(30) for one in held] == [200] * 3
+
+
+def test_a_stopping_hub_lets_everyone_go_with_a_checkpoint(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with an_api(tmp_path) as api:
+            feed = Feed(api, 1)
+            cursor = feed.v1(1, {0: "_last"}).cursors[0]
+            waiting = pool.submit(feed.v1, 1, {0: cursor}, wait=60)
+            time.sleep(0.5)
+        assert waiting.result(20).cursors == {0: cursor}
+
+
+def test_who_left_does_not_count_as_waiting(tmp_path: Path) -> None:
+    tokens = [{"name": "ann", "sha256": token_digest("ann"), "rights": ["read", "admin"]}]
+    with an_api(tmp_path, access={"mode": "tokens", "tokens": tokens}, feeds={"long_polls": 1}) as api:
+        who = {"authorization": "Bearer ann"}
+        api.call("PUT", "/api/topics/orders", {}, who)
+        with socket.create_connection(("127.0.0.1", api.port)) as client:
+            client.sendall(
+                b"GET /feeds/orders?n=1&cursor0=_last&wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n\r\n"
+            )
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+            path = "/feeds/orders?n=1&cursor0=_last&wait=1"
+            assert api.call("GET", path, headers=who).status == 429
+        deadline = time.monotonic() + 30
+        while api.call("GET", path, headers=who).status == 429 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert api.call("GET", path, headers=who).status == 200
