@@ -63,7 +63,9 @@ def an_api(data: Path, **flags: Any) -> Iterator[ApiProcess]:
     """A running api part; `flags` are sections of settings. Stopped in order at the end."""
     port = free_port()
     server = {"port": port, **flags.pop("server", {})}
-    settings = config.load(environ={}, flags={"data": str(data), "server": server, **flags})
+    # The hub's own topic would stand beside those of the test.
+    push = {"dead_letter_events": False, **flags.pop("push", {})}
+    settings = config.load(environ={}, flags={"data": str(data), "server": server, "push": push, **flags})
     running = _Running(settings)
     running.start()
     try:

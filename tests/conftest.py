@@ -18,6 +18,7 @@ SLOW = (
     *(f"delivery/push/test_{name}.py" for name in ("known_deliveries", "orders", "workers")),
     "cli/test_commands.py",
     "cli/test_serving.py",
+    "delivery/push/test_told.py",
     "facades/native/test_operating.py",
     "ingest/test_protocol.py",
 )

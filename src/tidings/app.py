@@ -26,6 +26,7 @@ from tidings.config import ServerSettings, Settings
 from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
+from tidings.facades.dead_letter_events import DeadLetterEvents
 from tidings.facades.doors import Doors
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
@@ -147,6 +148,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     tasks.start(duplicates.run(files.reader, windows_of(current.snapshot, settings.topics)))
     tasks.start(_sweep(parts, duplicates))
     tasks.start(_show(tally, board))
+    if settings.push.dead_letter_events:
+        tasks.start(DeadLetterEvents(parts, files.delivery).run())
     return Api(parts)
 
 

@@ -96,6 +96,7 @@ class PushSettings:
     save_interval: Seconds
     records: Seconds
     records_bytes: Size
+    dead_letter_events: bool
     allow: tuple[str, ...]
     allow_loopback: str
     ca_file: str

@@ -16,6 +16,8 @@ from tidings.registry.layouts import Horizon
 from tidings.registry.wishes import DeliveryWishes
 
 DEFAULT_NAMESPACE = "default"
+HUB_NAMESPACE = "tidings"
+"""What the hub tells of itself: made by it, and never pruned."""
 
 
 class Name(msgspec.Struct, frozen=True, order=True, gc=False):

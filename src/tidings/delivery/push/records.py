@@ -56,3 +56,34 @@ class RecordsReader(Protocol):
 
     def kept(self, lane: LaneNumber) -> Kept:
         """How far back the records of this lane's worker are complete."""
+
+
+class Buried(msgspec.Struct, frozen=True, kw_only=True):
+    """A dead letter as the newest burial left it, without its data. `origin`: its number before it moved to another worker."""
+
+    number: int
+    lane: LaneNumber
+    position: Position
+    reason: str
+    tries: int
+    first_at: Instant
+    last_at: Instant
+    head: bytes
+    origin: int | None
+
+
+class Burials(msgspec.Struct, frozen=True):
+    """Dead letters in the order of their burial, worker by worker, and the highest number seen of each worker."""
+
+    letters: Sequence[Buried]
+    seen: Mapping[int, int]
+
+
+class BurialsReader(Protocol):
+    """Follows the dead letters of all workers, whichever lane they are of."""
+
+    def burials(self, seen: Mapping[int, int], limit: int) -> Burials:
+        """Those of each worker after the number seen of it, about `limit` in all. Cheap when there are none."""
+
+    def worker_of(self, number: int) -> tuple[int, int]:
+        """The worker, and its own number, that the number of a dead letter stands for."""

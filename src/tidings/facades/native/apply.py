@@ -5,6 +5,7 @@ All or nothing, in one revision. Nothing is ever deleted unless `prune` asks for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -22,7 +23,7 @@ from tidings.facades.native.topics import TopicBody, topic_from
 from tidings.facades.native.webhooks import policy_in
 from tidings.facades.native.wire import Wire
 from tidings.facades.parts import Parts
-from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
+from tidings.registry.model import HUB_NAMESPACE, Exposure, Name, Snapshot, Subscription, Topic
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules import parse_name
 
@@ -143,12 +144,18 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
         mine = [name for name, one in snapshot.subscriptions.items() if is_admin(caller) or owns(caller, one)]
         endings += [Ending(Subscription, name) for name in mine if (Subscription, name) not in named]
     if body.topics is not None:
-        endings += [Ending(Topic, name) for name in snapshot.topics if (Topic, name) not in named]
+        endings += [Ending(Topic, name) for name in _theirs(snapshot.topics) if (Topic, name) not in named]
     gone = {ending.name for ending in endings if ending.kind is Topic}
     if body.exposures is not None:
         # An exposure ends with its topic.
-        endings += [Ending(Exposure, name) for name in snapshot.exposures if (Exposure, name) not in named and name not in gone]
+        exposed = [name for name in _theirs(snapshot.exposures) if name not in gone]
+        endings += [Ending(Exposure, name) for name in exposed if (Exposure, name) not in named]
     return endings
+
+
+def _theirs(names: Iterable[Name]) -> list[Name]:
+    """Those that are not the hub's own."""
+    return [name for name in names if name.namespace != HUB_NAMESPACE]
 
 
 _KINDS = (Topic, Exposure, Subscription)

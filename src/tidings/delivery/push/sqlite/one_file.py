@@ -13,7 +13,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.delivery.push.lane import decode
 from tidings.delivery.push.port import Counts, DeadLetter, DeliveryRecord, LaneDetail, LaneView
-from tidings.delivery.push.records import Standing
+from tidings.delivery.push.records import Buried, Standing
 from tidings.delivery.push.sqlite import facts
 from tidings.delivery.push.sqlite.schema import DELIVERY, NUMBER_BITS
 from tidings.errors import LogUnavailable
@@ -54,6 +54,28 @@ class OneFile:
     def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
         found = f"SELECT {_LETTER} FROM dead_letters WHERE lane = ? AND raised = 0 ORDER BY number DESC LIMIT ?"
         return [self._letter(*row) for row in self.rows(found, (lane, limit))]
+
+    def burials(self, after: int, limit: int) -> list[Buried]:
+        """Dead letters of any lane after a number of this file, raised ones too: they were buried all the same."""
+        rows = self.rows(
+            'SELECT number, lane, partition, "offset", reason, tries, first_at, last_at, head, origin FROM dead_letters '
+            "WHERE number > ? ORDER BY number LIMIT ?",
+            (after, limit),
+        )
+        return [
+            Buried(
+                number=self.base + number,
+                lane=lane,
+                position=_position(partition, offset),
+                reason=reason,
+                tries=tries,
+                first_at=first_at,
+                last_at=last_at,
+                head=head,
+                origin=origin,
+            )
+            for number, lane, partition, offset, reason, tries, first_at, last_at, head, origin in rows
+        ]
 
     def standing(self, lane: LaneNumber, partition: Partition) -> tuple[int, Standing] | None:
         """When the lane was saved here, and its state; None when it never was."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from tidings.clock import Instant
 from tidings.delivery.push.lane import LaneState
 from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
-from tidings.delivery.push.records import Kept, Last, Standing
+from tidings.delivery.push.records import Burials, Buried, Kept, Last, Standing
 from tidings.delivery.push.sqlite import facts
 from tidings.delivery.push.sqlite.one_file import OneFile
-from tidings.delivery.push.sqlite.schema import delivery_files
+from tidings.delivery.push.sqlite.schema import NUMBER_BITS, delivery_files
 from tidings.delivery.push.store import LaneKey
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position
 
@@ -22,7 +22,7 @@ LOOKED_FOR = 1.0
 
 
 class SqliteDeliveryReader:
-    """Implements DeliveryReader and RecordsReader. Safe to share between threads; empty before deliver first starts."""
+    """Implements DeliveryReader, RecordsReader and BurialsReader. Threads may share it; empty before deliver first starts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -93,6 +93,18 @@ class SqliteDeliveryReader:
 
     def kept(self, lane: LaneNumber) -> Kept:
         return Kept(max((file.cut() for file in self._all()), default=Instant(0)))
+
+    def burials(self, seen: Mapping[int, int], limit: int) -> Burials:
+        found: list[Buried] = []
+        for file in self._all():
+            if len(found) < limit:
+                worker, _ = self.worker_of(file.base)
+                found += file.burials(seen.get(worker, 0), limit - len(found))
+        # In the order of their numbers within each worker: the last one seen is the highest.
+        return Burials(found, dict(self.worker_of(letter.number) for letter in found))
+
+    def worker_of(self, number: int) -> tuple[int, int]:
+        return number >> NUMBER_BITS, number & ((1 << NUMBER_BITS) - 1)
 
     def close(self) -> None:
         with self._lock:
