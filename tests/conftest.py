@@ -20,6 +20,7 @@ SLOW = (
     "cli/test_serving.py",
     "delivery/push/test_told.py",
     "facades/native/test_operating.py",
+    "facades/test_dead_letter_events.py",
     "ingest/test_protocol.py",
 )
 """Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""
