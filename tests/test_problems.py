@@ -33,6 +33,7 @@ def every_kind(kind: type[TidingsError] = TidingsError) -> Iterator[type[Tidings
         (errors.LogUnavailable, 503),
         (errors.Overloaded, 503),
         (errors.NotReady, 503),
+        (errors.StreamIdle, 504),
         (errors.DataFolderUnusable, 500),
     ],
 )

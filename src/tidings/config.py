@@ -105,6 +105,14 @@ class PushSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SseSettings:
+    max_streams: int
+    idle: Seconds
+    keep_alive: Seconds
+    origins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DeliverSettings:
     workers: int
 
@@ -184,6 +192,7 @@ class Settings:
     feeds: FeedSettings
     regex: RegexSettings
     push: PushSettings
+    sse: SseSettings
     deliver: DeliverSettings
     access: AccessSettings
     gateway: GatewaySettings

@@ -21,6 +21,7 @@ TidingsError
 │   ├── LogUnavailable
 │   ├── Overloaded
 │   ├── NotReady
+│   ├── StreamIdle
 │   └── HubUnreachable
 ├── HubProblem            what a hub answered to its client
 │   ├── CursorExpired
@@ -216,6 +217,12 @@ class NotReady(Unavailable):
     """A part has not started yet or has stopped."""
 
     code = "not-ready"
+
+
+class StreamIdle(Unavailable):
+    """Nothing came for a stream in the time that it waits."""
+
+    code = "stream-idle"
 
 
 class HubUnreachable(Unavailable):

@@ -25,6 +25,7 @@ STATUS: Mapping[type[TidingsError], HTTPStatus] = {
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.UnsupportedFormat: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.StreamIdle: HTTPStatus.GATEWAY_TIMEOUT,
     errors.TidingsError: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 """An error has the status of its nearest ancestor in this table."""
@@ -51,6 +52,7 @@ TITLES: Mapping[str, str] = {
     "overloaded": "More is waiting than the hub holds in memory",
     "hub-unreachable": "No hub answers",
     "not-ready": "A part of the hub is not ready",
+    "stream-idle": "Nothing came while the stream waited",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tidings.log.wake import Listener
 
@@ -15,7 +16,16 @@ class Waiting:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._hint: asyncio.Future[None] | None = None
+        self._told: set[Callable[[], None]] = set()
         self.over = False
+
+    def tell(self, stopping: Callable[[], None]) -> None:
+        """Call this when the hub stops, unless `spare` was called before."""
+        self._told.add(stopping)
+
+    def spare(self, stopping: Callable[[], None]) -> None:
+        """Do not call this any more. Safe to call twice."""
+        self._told.discard(stopping)
 
     async def wait(self, timeout: float) -> None:
         """Wait for the next hint, at most `timeout` seconds and at most one. Look again afterwards in any case."""
@@ -34,6 +44,8 @@ class Waiting:
     def end(self) -> None:
         """Let everyone go who waits: the hub is stopping. Nobody waits any more from now on."""
         self.over = True
+        for stopping in list(self._told):
+            stopping()
         if self._hint is not None:
             self._hint.cancel()
 

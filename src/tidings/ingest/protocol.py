@@ -282,6 +282,21 @@ def answer_at_once(cycle: RequestResponseCycle, head: bytes, body: bytes) -> boo
     return True
 
 
+def unbuffered(cycle: RequestResponseCycle | None) -> None:
+    """From now on `handed_over` waits for every byte, not only until few enough are left."""
+    if cycle is not None:
+        cycle.transport.set_write_buffer_limits(high=0)
+
+
+async def handed_over(cycle: RequestResponseCycle | None) -> bool:
+    """Wait until the kernel has taken what was written, after `unbuffered`; False: the client left before."""
+    if cycle is None:
+        return True
+    if cycle.flow.write_paused and not cycle.disconnected:
+        await cycle.flow.drain()
+    return not cycle.disconnected
+
+
 def raw_answer(problem: Problem) -> bytes:
     """A whole HTTP/1.1 answer as bytes, after which the connection is closed."""
     body = problem.body()

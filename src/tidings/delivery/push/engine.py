@@ -23,8 +23,8 @@ from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
-from tidings.delivery.push.policy import policy_of
-from tidings.delivery.push.pushing import EXPIRED, Job, PushLane
+from tidings.delivery.push.policy import policy_of, stream_policy
+from tidings.delivery.push.pushing import EXPIRED, Job, Parcel, PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.schedule import Schedule
 from tidings.delivery.push.sender import Sender, Target
@@ -36,7 +36,7 @@ from tidings.ids import DeliveryIds
 from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import EMBEDDED, LaneNumber
 from tidings.observe.board import Board
-from tidings.registry.model import Push, Snapshot, Subscription
+from tidings.registry.model import Push, Snapshot, Stream, Subscription
 from tidings.registry.rules.retentions import Kept, Retentions
 
 logger = logging.getLogger("tidings.delivery")
@@ -81,9 +81,9 @@ class Engine:
         self.reading = Reading(lanes, log, store, around.ids, self._settling.missed, around.hub)
         self._copies = Copies(lanes, log, store)
         self._choosing = Choosing(self.reading, self.ledger, around.clock)
-        self._choosing.aside = self._set_aside
+        self._choosing.aside = self.set_aside
         self._choosing.alarm = self._alarm
-        self._choosing.missed = self._settling.missed
+        self._choosing.missed = self.missed = self._settling.missed
         self.breakers = Breakers(self, sender, lanes, around.clock)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
@@ -150,6 +150,11 @@ class Engine:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
                 lane.reported = lane.tally.delivered
 
+    @property
+    def holding(self) -> bool:
+        """Whether nothing more may be sent now: what was sent is not saved yet."""
+        return self._schedule.held or self.ledger.full or self._stopping
+
     def judge(self, lane: PushLane) -> None:
         """What keeps the lane from sending may have changed: send, or look again when its time has come."""
         wait = lane.judge(self._clock.now())
@@ -180,6 +185,8 @@ class Engine:
         policy = None
         if isinstance(push, Push) and not awaits_consent(push):
             policy = msgspec.structs.replace(policy_of(push, self._settings, kept), access=access_of(subscription))
+        elif isinstance(push, Stream):
+            policy = stream_policy(push, kept)
         lane = self._lanes.get(subscription.lane)
         if lane is None:
             longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT
@@ -187,6 +194,8 @@ class Engine:
             self._lanes[subscription.lane] = lane
         if lane.adopt(policy, self._clock.now()):
             self.breakers.adopt(lane)
+            if lane.listener is not None and not lane.streaming:
+                lane.listener.leave()
             self.judge(lane)
 
     def _made(self, key: LaneKey, name: str, longest: float = LONGEST_WAIT) -> PushLane:
@@ -203,6 +212,8 @@ class Engine:
     def _delete(self, lane: PushLane) -> None:
         """No new attempts; what is on its way finishes. The state stays, marked, until its records are trimmed."""
         lane.delete()
+        if lane.listener is not None:
+            lane.listener.leave()
         self.breakers.forget(lane)
         self.ledger.touch(lane)
 
@@ -304,7 +315,12 @@ class Engine:
         self._plan_burst()
         return None
 
-    def _set_aside(self, lane: PushLane, item: Item, fault: str) -> None:
+    def streamed(self, lane: PushLane, item: Item, parcel: Parcel, duration: float) -> None:
+        """The reader of a stream has taken the entry."""
+        self._settling.settle(lane, (item,), parcel, Outcome(status=200, duration=duration))
+
+    def set_aside(self, lane: PushLane, item: Item, fault: str) -> None:
+        """The entry cannot be sent: record it as what it is."""
         if fault == EXPIRED:
             self._settling.expire(lane, item)
         else:

@@ -124,6 +124,11 @@ class LaneState:
         waited = _between(self.back.low_water, [*self.back.open, Offset(self.back.cursor + 1)])
         return [*waited, *_between(self.back.until, [*self.open, Offset(self.cursor + 1)])]
 
+    def item_at(self, offset: Offset) -> Item | None:
+        """The open item of this entry, a redelivery included."""
+        waited = self.back.open.get(offset) if self.back is not None else None
+        return waited or self.open.get(offset) or self.again.get(offset)
+
     def take(self, offset: Offset, now: Instant, key: int = 0) -> Item:
         """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
         item = self.open[offset] = Item(offset, since=now, due=now, key=key)
@@ -206,7 +211,7 @@ class LaneState:
         for offset in offsets:
             if offset > self.cursor or (self.back is not None and self.back.cursor < offset <= self.back.until):
                 continue
-            item = self.open.get(offset) or self.again.get(offset) or (self.back.open.get(offset) if self.back else None)
+            item = self.item_at(offset)
             if item is None:
                 item = self.again[offset] = Item(offset, since=now, again=True)
             if not item.sending:

@@ -14,12 +14,12 @@ import msgspec
 from tidings.config import PushSettings
 from tidings.delivery.push.answers import answers_of
 from tidings.delivery.push.credentials import Access
-from tidings.delivery.push.layouts import Form, form_of, identity_headers
+from tidings.delivery.push.layouts import Form, OwnForm, form_of, identity_headers
 from tidings.delivery.push.presets import preset_of
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
 from tidings.registry.layouts import Horizon
-from tidings.registry.model import ContentMode, Push
+from tidings.registry.model import ContentMode, Push, Stream
 from tidings.registry.rules.retentions import FOREVER, Kept
 from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod, Tracking
 
@@ -35,6 +35,8 @@ _MODES = {
     BatchForm.PLAIN: ContentMode.BINARY,
     BatchForm.WRAPPED: ContentMode.BINARY,
 }
+
+STREAM_ITEMS = 1000
 
 KEYS_AHEAD = 4
 """With order per key, entries are opened for this many times as many keys as may be on their way."""
@@ -86,6 +88,7 @@ class Policy(msgspec.Struct, frozen=True):
     tracking: Tracking = Tracking.ALL
     kept: Kept = FOREVER
     layout: Horizon | None = None
+    streamed: bool = False
 
 
 def _is_theirs(name: str, value: str) -> bool:
@@ -128,6 +131,23 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
         tracking=_first(push.tracking, preset.tracking, Tracking.ALL),
         kept=kept,
         layout=push.layout,
+    )
+
+
+def stream_policy(stream: Stream, kept: Kept) -> Policy:
+    """What a stream comes to: whatever its reader takes is delivered, and nothing is tried by itself."""
+    return Policy(
+        url="",
+        mode=OwnForm.STORED,
+        headers={},
+        # How much is read ahead: there may be thousands of streams.
+        inflight=4,
+        open_items=STREAM_ITEMS,
+        attempt_timeout=0.0,
+        retry=RetryPolicy(tries=1, first=1.0, longest=1.0, answers=answers_of({"*": "delivered"})),
+        kept=kept,
+        layout=stream.layout,
+        streamed=True,
     )
 
 

@@ -7,7 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -56,6 +56,16 @@ class Job(NamedTuple):
     parcel: Parcel
 
 
+class Listener(Protocol):
+    """Whoever holds a lane's stream open."""
+
+    def wake(self) -> None:
+        """There may be something to send. Called often; cheap."""
+
+    def leave(self) -> None:
+        """The lane is streamed no more."""
+
+
 class PushLane:
     """A lane with an owner. Only the engine's event loop touches it.
 
@@ -63,13 +73,13 @@ class PushLane:
     of their bodies where any is projected. All are forgotten when the cursor moves. `due` are open items whose time has come,
     `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
     way at once, for now. `held` are entries that were read and wait for their turn at the gate. `alarm` is when the lane is looked
-    at again although nothing happened (monotonic seconds).
+    at again although nothing happened (monotonic seconds). `listener` holds the stream of a lane that is streamed.
     """
 
     __slots__ = (
         *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
-        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "pace"),
+        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -101,6 +111,7 @@ class PushLane:
         self.pace = Pace()
         self.alarm = math.inf
         self.batch: Batch | None = None
+        self.listener: Listener | None = None
         self.counted = 0
         self.reported = tally.delivered
 
@@ -142,8 +153,14 @@ class PushLane:
         state.paused_until = min(state.paused_until, Instant(now + round(self.retry.asked_longest * SECOND)))
         wait = max(state.paused_until, state.breaker.postponed_until) - now
         stopped = self.deleted or state.suspended or bool(state.disabled) or not state.breaker.sends
-        self.pushing = self.policy is not None and not stopped and wait <= 0
+        self.pushing = self.policy is not None and not self.policy.streamed and not stopped and wait <= 0
         return max(0, wait) / SECOND
+
+    @property
+    def streaming(self) -> bool:
+        """Whether a stream may send."""
+        stopped = self.deleted or self.state.suspended or bool(self.state.disabled)
+        return self.policy is not None and self.policy.streamed and not stopped
 
     def line_up(self, now: Instant) -> None:
         """The order to keep, or what is open, changed: everything open stands in line anew, and what is due is due."""

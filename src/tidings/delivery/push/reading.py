@@ -69,10 +69,15 @@ class Reading:
         """Read the next entries of the back window into `back_ready`. False: there are none any more."""
         back = lane.state.back
         assert back is not None
-        block = next(iter(self._lanes.blocks(lane.key.lane, back.cursor, lane.key.partition, 1)), None)
-        found = [entry for entry in entries_of(block) if back.cursor < entry.offset <= back.until] if block is not None else []
-        lane.back_ready.extend(self._parcels(lane, found[:LAST_ENTRIES], kept=False))
+        found = self.between(lane, back.cursor, back.until)
+        lane.back_ready.extend(found)
         return bool(found)
+
+    def between(self, lane: PushLane, after: Offset, until: Offset) -> list[Parcel]:
+        """The next few entries after `after` and up to `until`, whatever became of them. None: there are none any more."""
+        block = next(iter(self._lanes.blocks(lane.key.lane, after, lane.key.partition, 1)), None)
+        found = [entry for entry in entries_of(block) if after < entry.offset <= until] if block is not None else []
+        return self._parcels(lane, found[:LAST_ENTRIES], kept=False)
 
     def load(self, lane: PushLane) -> None:
         """Read a page of the due items of a lane into `loaded`."""

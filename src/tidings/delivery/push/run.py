@@ -24,6 +24,7 @@ from tidings.delivery.push.sender import Sender
 from tidings.delivery.push.sharing import owner_of
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.push.ways import Ways
+from tidings.delivery.sse.server import StreamServer
 from tidings.errors import Unavailable
 from tidings.ids import DeliveryIds
 from tidings.log.port import LanesReader, LogReader
@@ -85,6 +86,8 @@ class Worker:
         around.mine = lambda lane: owner_of(lane, workers) == number
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
+        self._streams = StreamServer(self._engine, clock, settings.sse.max_streams, self._adopt)
+        self._number = number
         self._touched = 0
 
     def _made_sender(self, ways: Ways) -> Sender:
@@ -101,6 +104,7 @@ class Worker:
         self._commands.start(loaded.commands)
         self._engine.start(dict(loaded.lanes), self._parts.registry.snapshot)
         loops = (self._follow_lanes(), self._follow_commands(), self._engine.saver.run(), self._show(), self._trim())
+        await self._streams.start(self._settings.data, self._number)
         tasks: list[asyncio.Task[None]] = [asyncio.create_task(loop) for loop in loops]
         stopped = asyncio.create_task(stop.wait())
         self._board.ready()
@@ -116,6 +120,7 @@ class Worker:
             await asyncio.gather(*tasks, stopped, return_exceptions=True)
 
     async def close(self) -> None:
+        await self._streams.close()
         await self._engine.stop(PATIENCE)
         self._engine.show()
         await self._reach.close()
@@ -128,9 +133,13 @@ class Worker:
                 await asyncio.sleep(BREATH)
                 await listener.wait_async(POLL)
 
-    def _look(self) -> None:
+    def _adopt(self) -> None:
+        """Follow the registry."""
         if self._parts.registry.refresh():
             self._engine.adopt(self._parts.registry.snapshot)
+
+    def _look(self) -> None:
+        self._adopt()
         touched = self._parts.lanes.touched(self._touched)
         self._touched = touched.upto
         self._engine.look_at(self._engine.all_lanes() if touched.lost else touched.lanes)
@@ -146,6 +155,7 @@ class Worker:
     async def _show(self) -> None:
         while True:
             self._engine.show()
+            self._board.gauge("tidings_open_streams", self._streams.open)
             self._board.flush()
             await asyncio.sleep(1)
 

@@ -30,6 +30,8 @@ class Schedule:
 
     def offer(self, lane: PushLane) -> None:
         """The lane may have something to send. Offering twice is the same as once."""
+        if lane.listener is not None:
+            lane.listener.wake()
         if not lane.queued and lane.pushing and self._may_begin(lane):
             lane.queued = True
             (self._slow_turns if lane.slow else self._turns).append(lane)

@@ -1,0 +1,94 @@
+"""Takes streams for the lanes of one deliver worker, on a Unix socket. A lane has one stream: a second one ends the first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from tidings.clock import Clock
+from tidings.delivery.push.engine import Engine
+from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.sse.picking import Picking
+from tidings.delivery.sse.stream import StreamConnection
+from tidings.delivery.sse.wire import Ending, Wish, socket_path
+from tidings.log.position import LaneNumber
+
+BACKLOG = 2048
+
+
+class StreamServer:
+    """Listens from `start` to `close`. `refresh` makes the engine follow the registry: a lane may be younger than it knows."""
+
+    def __init__(self, engine: Engine, clock: Clock, most: int, refresh: Callable[[], None]) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._most = most
+        self._refresh = refresh
+        self._open: set[StreamConnection] = set()
+        self._server: asyncio.Server | None = None
+        self._path: Path | None = None
+
+    @property
+    def open(self) -> int:
+        """How many streams are open."""
+        return len(self._open)
+
+    async def start(self, folder: Path, worker: int) -> None:
+        """Take streams from now on."""
+        self._path = socket_path(folder, worker)
+        # That of a predecessor that was killed: the data folder has one worker of each number.
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._connection, str(self._path), backlog=BACKLOG)
+        self._path.chmod(0o600)
+
+    async def close(self) -> None:
+        """End every stream. What was not taken is open again; doors may come back when the worker does."""
+        if self._server is not None:
+            self._server.close()
+        for stream in list(self._open):
+            stream.close()
+        if self._path is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._path.unlink()
+
+    def _connection(self) -> StreamConnection:
+        return StreamConnection(self._engine, self._begin, self._open.discard)
+
+    def _begin(self, stream: StreamConnection, wish: Wish) -> None:
+        lane = self._lane(wish.lane)
+        if lane is None or lane.deleted:
+            stream.end(Ending.GONE)
+        elif lane.policy is None or not lane.policy.streamed:
+            stream.end(Ending.NOT_STREAMED)
+        elif wish.terminate:
+            self._end(lane, Ending.TERMINATED)
+            stream.end(Ending.TERMINATED)
+        elif len(self._open) >= self._most and lane.listener is None:
+            stream.end(Ending.TOO_MANY)
+        else:
+            self._end(lane, Ending.REPLACED)
+            self._attach(stream, lane, wish)
+
+    def _lane(self, number: LaneNumber) -> PushLane | None:
+        lane = self._engine.lane(number)
+        if lane is None or lane.policy is None or not lane.policy.streamed:
+            self._refresh()
+            lane = self._engine.lane(number)
+        return lane
+
+    def _end(self, lane: PushLane, ending: Ending) -> None:
+        if isinstance(lane.listener, StreamConnection):
+            lane.listener.end(ending)
+
+    def _attach(self, stream: StreamConnection, lane: PushLane, wish: Wish) -> None:
+        now = self._clock.now()
+        # What waited for another try of a callback goes out now.
+        for item in lane.state.items():
+            item.due = min(item.due, now)
+        lane.line_up(now)
+        self._open.add(stream)
+        stream.attach(lane, Picking(lane, self._engine.reading, self._engine, self._clock, wish.after), wish.number)

@@ -1,0 +1,195 @@
+"""One open stream: entries go out as long as its door keeps up, and are final when the door says that its client took them.
+
+Only the engine's event loop touches it. Nothing waits here: what wakes it is new work, an acknowledgment or room in the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import msgspec
+
+from tidings.delivery.push.engine import Engine
+from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.sse.picking import Pick, Picking
+from tidings.delivery.sse.wire import (
+    LONGEST_WISH,
+    Ending,
+    Unpacker,
+    Wish,
+    ending_message,
+    entry_message,
+    wish_in,
+)
+from tidings.errors import LogUnavailable
+
+logger = logging.getLogger("tidings.delivery")
+
+UNTAKEN = 64
+UNTAKEN_BYTES = 64 << 10
+"""What may be on its way to one reader; one entry always may."""
+
+AT_ONCE = 32
+"""Entries sent in one go; then the event loop gets to see what else there is."""
+
+LOOK_AGAIN = 1.0
+
+
+class Sent(NamedTuple):
+    """An entry on its way, and when it left (monotonic seconds)."""
+
+    pick: Pick
+    at: float
+
+
+class StreamConnection(asyncio.Protocol):
+    """A door's connection. `begin` is asked for the lane when the wish is known: it ends the stream or attaches it."""
+
+    def __init__(
+        self, engine: Engine, begin: Callable[[StreamConnection, Wish], None], left: Callable[[StreamConnection], None]
+    ):
+        self._engine = engine
+        self._begin = begin
+        self._left = left
+        self._unpacker = Unpacker()
+        self._transport: asyncio.Transport | None = None
+        self._lane: PushLane | None = None
+        self._picking: Picking | None = None
+        self._sent: deque[Sent] = deque()
+        self._untaken_bytes = 0
+        self._remaining = -1
+        self._paused = False
+        self._planned = False
+        self._loop = asyncio.get_running_loop()
+
+    # ---- the connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are none by name.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._lane is not None:
+            self._taken(len(data))
+            return
+        for message in self._unpacker.messages(data):
+            try:
+                wish = wish_in(message)
+            except msgspec.MsgspecError as error:
+                logger.warning("a stream was asked for in a way that cannot be read: %s", error)
+                self.close()
+                return
+            self._begin(self, wish)
+            self._taken(len(self._unpacker.rest()))
+            return
+        if self._unpacker.waiting > LONGEST_WISH:
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._detach()
+        self._left(self)
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self.wake()
+
+    # ---- the lane
+
+    def attach(self, lane: PushLane, picking: Picking, number: int) -> None:
+        """Send the lane's entries from now on; `number` of them at the most (0: any number)."""
+        self._lane, self._picking, self._remaining = lane, picking, number or -1
+        lane.listener = self
+        self.wake()
+
+    def end(self, ending: Ending) -> None:
+        """Tell the door why, and end."""
+        if self._transport is not None:
+            self._transport.write(ending_message(ending))
+        self.close()
+
+    def leave(self) -> None:
+        """The lane is gone, or streamed no more."""
+        self.end(Ending.GONE)
+
+    def close(self) -> None:
+        """End without a word: the door may come again."""
+        self._detach()
+        if self._transport is not None:
+            self._transport.close()
+
+    def wake(self) -> None:
+        """Look for something to send, soon."""
+        if not self._planned and self._lane is not None:
+            self._planned = True
+            self._loop.call_soon(self._pump)
+
+    def _detach(self) -> None:
+        """What was not taken is open again, in its order."""
+        lane, self._lane = self._lane, None
+        if lane is None:
+            return
+        if lane.listener is self:
+            lane.listener = None
+        for pick, _ in reversed(self._sent):
+            item = pick.item
+            if item is not None and item.sending:
+                item.sending = False
+                if lane.state.holds(item):
+                    lane.due.appendleft(item)
+        self._sent.clear()
+        self._engine.judge(lane)
+
+    # ---- entries
+
+    def _pump(self) -> None:
+        self._planned = False
+        try:
+            for _ in range(AT_ONCE):
+                if not self._may_send() or not self._send_next():
+                    return
+        except LogUnavailable as error:
+            logger.warning("a stream cannot be read on: %s", error)
+            self._loop.call_later(LOOK_AGAIN, self.wake)
+            return
+        self.wake()
+
+    def _may_send(self) -> bool:
+        if self._lane is None or self._paused or self._remaining == 0 or not self._lane.streaming:
+            return False
+        if self._engine.holding:
+            self._loop.call_later(LOOK_AGAIN, self.wake)
+            return False
+        return not self._sent or (len(self._sent) < UNTAKEN and self._untaken_bytes < UNTAKEN_BYTES)
+
+    def _send_next(self) -> bool:
+        assert self._picking is not None and self._transport is not None
+        pick = self._picking.next()
+        if pick is None:
+            return False
+        parcel = pick.parcel
+        delivery_id = parcel.headers["tidings-delivery-id"]
+        self._sent.append(Sent(pick, self._loop.time()))
+        self._untaken_bytes += len(parcel.body)
+        self._remaining -= 1
+        self._transport.write(entry_message(delivery_id, parcel.offset, parcel.published, parcel.body))
+        return True
+
+    def _taken(self, count: int) -> None:
+        """The client took the next entries."""
+        lane = self._lane
+        if lane is None:
+            return
+        for _ in range(min(count, len(self._sent))):
+            pick, at = self._sent.popleft()
+            self._untaken_bytes -= len(pick.parcel.body)
+            if pick.item is not None:
+                self._engine.streamed(lane, pick.item, pick.parcel, self._loop.time() - at)
+        self.wake()

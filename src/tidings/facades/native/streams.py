@@ -1,0 +1,76 @@
+"""`GET /api/subscriptions/{name}/stream`: the events of a subscription with delivery kind sse, as they come (server-sent events).
+
+Each frame has the delivery id and the event as structured JSON. `Last-Event-ID` goes on after that event.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tidings.delivery.sse.wire import Entry
+from tidings.errors import Conflict
+from tidings.events.stored import event_from
+from tidings.events.structured import structured_line
+from tidings.facades.native.callers import Caller, PartsOf, subscription_of
+from tidings.facades.parts import Parts
+from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
+from tidings.facades.sse.messages import position_of
+from tidings.facades.sse.streaming import terminate
+from tidings.registry.model import Stream, Subscription
+
+router = APIRouter(tags=["streams"])
+
+KEEP_ALIVE = 15.0
+
+_EXAMPLE = 'id: 6f1c…\ndata: {"specversion":"1.0","id":"1","source":"/shop","type":"order.created","data":{"total":5}}\n\n'
+_GET: dict[int | str, dict[str, Any]] = {200: {"description": "Events as they come.", "content": {W3C: {"example": _EXAMPLE}}}}
+
+
+class _Streamed(Response):
+    """An answer that goes on until somebody ends it."""
+
+    media_type = W3C
+
+    def __init__(self, parts: Parts, asked: Asked, style: Style) -> None:
+        super().__init__()
+        self._parts, self._asked, self._style = parts, asked, style
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await answer_stream(self._parts, self._asked, self._style, scope, receive, send)
+
+
+def frame(entry: Entry) -> bytes:
+    """One event as a frame."""
+    return b"id: %b\ndata: %b\n\n" % (entry.id.encode(), structured_line(event_from(entry.head, entry.data)))
+
+
+def _streamed(subscription: Subscription) -> Subscription:
+    if not isinstance(subscription.delivery, Stream):
+        raise Conflict("this subscription is not streamed", expected="a subscription with delivery.kind sse")
+    return subscription
+
+
+@router.get("/api/subscriptions/{name:path}/stream", response_class=_Streamed, responses=_GET)
+async def get_stream(
+    name: str,
+    parts: PartsOf,
+    caller: Caller,
+    limit: int = Query(0, ge=0, description="End after so many events; 0: never."),
+    last_event_id: Annotated[str, Header(description="Go on after this event, whatever became of those after it.")] = "",
+) -> Response:
+    """Read a subscription's events as they come. A second stream ends the first; what was not read waits for the next."""
+    lane = _streamed(subscription_of(parts, caller, name)).lane
+    after = position_of(parts, lane, last_event_id) if last_event_id else None
+    asked = Asked(lane, None if after is None else after.offset, Cut(number=limit))
+    style = Style(W3C, frame, keep_alive=parts.settings.sse.keep_alive or KEEP_ALIVE, at_once=True)
+    return _Streamed(parts, asked, style)
+
+
+@router.delete("/api/subscriptions/{name:path}/stream", status_code=204)
+async def end_stream(name: str, parts: PartsOf, caller: Caller) -> None:
+    """End a subscription's stream, if one is open."""
+    await terminate(parts, _streamed(subscription_of(parts, caller, name)).lane)

@@ -1,0 +1,182 @@
+"""A lane's stream as a door reads it: entries in order, until it ends. A new owner takes over without the client noticing."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from tidings.delivery.push.sharing import owner_of
+from tidings.delivery.sse.wire import Ending, Entry, Wish, socket_path
+from tidings.errors import Conflict, NotFound, NotReady, Overloaded
+from tidings.facades.parts import Parts
+from tidings.facades.sse.owner import OwnerConnection
+from tidings.log.position import LaneNumber, Offset
+
+PATIENCE = 10.0
+PAUSE = 0.05
+REMEMBERED = 1024
+"""Entries that were taken last. An owner that died may not have saved that they were; the client is not given them again."""
+
+
+class Over(NamedTuple):
+    """Why nothing more comes. `ending` None: the hub stops, or the owner stays away."""
+
+    ending: Ending | None
+
+
+class LaneStream:
+    """An open stream. One task reads it: look at `arrived`, write, `taken`; when there is nothing, `wait`."""
+
+    def __init__(self, parts: Parts, wish: Wish) -> None:
+        self._parts = parts
+        self._wish = wish
+        self._event = asyncio.Event()
+        self._owner: OwnerConnection | None = None
+        self._lost_at: float | None = None
+        self._given: deque[Offset] = deque()
+        self._recent: deque[Offset] = deque(maxlen=REMEMBERED)
+        self._repeated: set[Offset] = set()
+        self._last: Offset | None = wish.after
+        self._given_up = False
+
+    @property
+    def over(self) -> Over | None:
+        """Why nothing more comes, once everything that came was looked at."""
+        owner = self._owner
+        if self._parts.waiting.over or self._given_up:
+            return Over(None)
+        ended = owner is not None and owner.ending is not None and not owner.arrived
+        return Over(owner.ending) if owner is not None and ended else None
+
+    async def connect(self) -> None:
+        """Find the owner. Raises NotReady when it stays away."""
+        deadline = self._parts.clock.monotonic() + PATIENCE
+        while not await self._connected():
+            if self._parts.clock.monotonic() > deadline or self._parts.waiting.over:
+                raise NotReady("the process that delivers does not answer", expected="try again in a moment")
+            await asyncio.sleep(PAUSE)
+
+    def arrived(self) -> list[Entry]:
+        """What came since the last call. Say `taken` for each of them, in this order."""
+        owner = self._owner
+        if owner is None:
+            return []
+        found = []
+        while owner.arrived:
+            entry = owner.arrived.popleft()
+            if entry.offset in self._repeated:
+                self._repeated.discard(entry.offset)
+                owner.taken(1)
+                continue
+            self._repeated.clear()
+            self._given.append(entry.offset)
+            found.append(entry)
+        return found
+
+    def taken(self, count: int) -> None:
+        """The client has so many more of what `arrived` gave."""
+        for _ in range(count):
+            self._last = self._given.popleft()
+            self._recent.append(self._last)
+        if self._owner is not None:
+            self._owner.taken(count)
+
+    async def wait(self, seconds: float) -> None:
+        """Until something may have happened, for so many seconds at the most."""
+        if self.over is not None or (self._owner is not None and self._owner.arrived):
+            return
+        if self._lost():
+            await self._find_again(seconds)
+            return
+        self._event.clear()
+        try:
+            async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)):
+                await self._event.wait()
+        except TimeoutError:
+            return
+
+    def alert(self) -> None:
+        """Something has happened: whoever waits looks again."""
+        self._event.set()
+
+    def close(self) -> None:
+        """Give the lane back."""
+        if self._owner is not None:
+            self._owner.close()
+            self._owner = None
+
+    def _lost(self) -> bool:
+        return self._owner is None or (self._owner.lost and self._owner.ending is None)
+
+    async def _find_again(self, seconds: float) -> None:
+        """The owner went away without a word: it may be back in a moment."""
+        now = self._parts.clock.monotonic()
+        self._lost_at = self._lost_at or now
+        if now - self._lost_at > PATIENCE:
+            self._given_up = True
+            return
+        # What the client has not taken comes again; what it has, may.
+        self._given.clear()
+        self._repeated = set(self._recent)
+        after = None if self._wish.after is None else self._last
+        self._wish = msgspec.structs.replace(self._wish, after=after, number=0)
+        if await self._connected():
+            self._lost_at = None
+        else:
+            await asyncio.sleep(min(PAUSE, max(0.0, seconds)))
+
+    async def _connected(self) -> bool:
+        settings = self._parts.settings
+        path = socket_path(settings.data, owner_of(self._wish.lane, settings.deliver.workers))
+        loop = asyncio.get_running_loop()
+        try:
+            _, self._owner = await loop.create_unix_connection(lambda: OwnerConnection(self._wish, self.alert), str(path))
+        except OSError:
+            return False
+        return True
+
+
+@asynccontextmanager
+async def open_stream(
+    parts: Parts, lane: LaneNumber, after: Offset | None = None, number: int = 0
+) -> AsyncIterator[LaneStream]:
+    """The lane's stream; one that is open already ends. Raises NotReady when the owner of the lane stays away."""
+    stream = LaneStream(parts, Wish(lane, after, number))
+    parts.waiting.tell(stream.alert)
+    try:
+        await stream.connect()
+        yield stream
+    finally:
+        parts.waiting.spare(stream.alert)
+        stream.close()
+
+
+async def terminate(parts: Parts, lane: LaneNumber) -> None:
+    """End the lane's stream, if there is one. Raises NotReady, NotFound or Conflict."""
+    stream = LaneStream(parts, Wish(lane, terminate=True))
+    try:
+        await stream.connect()
+        while (over := stream.over) is None:
+            await stream.wait(PATIENCE)
+    finally:
+        stream.close()
+    refuse(over)
+
+
+def refuse(over: Over) -> None:
+    """Raise what a stream that ended before anything was sent means to its client, if it is a refusal."""
+    match over.ending:
+        case Ending.GONE:
+            raise NotFound("there is no such subscription any more")
+        case Ending.NOT_STREAMED:
+            raise Conflict("this subscription is not streamed", expected="a subscription with delivery.kind sse")
+        case Ending.TOO_MANY:
+            raise Overloaded("as many streams are open as sse.max_streams allows")
+        case _:
+            return
