@@ -20,11 +20,8 @@ SLOW = (
     "cli/test_serving.py",
     "delivery/push/test_told.py",
     "facades/native/test_operating.py",
-<<<<<<< HEAD
     "facades/test_dead_letter_events.py",
-=======
     "facades/sse/test_streams.py",
->>>>>>> 2c74d5a (wip)
     "ingest/test_protocol.py",
 )
 """Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""

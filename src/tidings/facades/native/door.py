@@ -58,11 +58,7 @@ def native_app(parts: Parts) -> FastAPI:
     app.state.repartitioning = Repartitioning(parts)
     answers.install(app)
     # What stands below a name comes first: a name may itself hold slashes.
-<<<<<<< HEAD
-    below = (feeds, reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, webhooks)
-=======
-    below = (reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, streams, webhooks)
->>>>>>> 2c74d5a (wip)
+    below = (feeds, reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, streams, webhooks)
     for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):
         app.include_router(resource.router)
     app.add_api_route("/api/docs", _page(app), include_in_schema=False)
