@@ -14,6 +14,7 @@ SENTENCES: Mapping[str, str] = {
     "connect-timeout": "no connection was made in time",
     "connect-failed": "no connection could be made",
     "connection-lost": "the connection ended before an answer came",
+    "bad-answer": "what came back is no HTTP answer",
     "dns-failed": "the host name could not be resolved",
     "tls-failed": "the TLS handshake failed",
     "ssrf-blocked": "the address may not be reached from this hub",
