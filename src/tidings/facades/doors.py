@@ -23,6 +23,9 @@ DOORS: Mapping[str, str] = {
 _HORIZON = re.compile(r"(?:/[^/]+)?/horizon/(?:sse|events|publish|rover|schemas)(?:/|$)")
 """Paths of the Horizon documents that begin with the door's prefix anyway, or with an environment before it."""
 
+_KEYS = ("/.well-known/jwks.json", "/.well-known/openid-configuration")
+"""Where those who get the hub's tokens look for its keys."""
+
 
 def door_of(path: str) -> tuple[str, str] | None:
     """The door that a path on the common port belongs to, and the path as that door's documents write it."""
@@ -34,6 +37,8 @@ def door_of(path: str) -> tuple[str, str] | None:
         return "horizon", path
     if path.startswith("/horizon/"):
         return "horizon", path[8:]
+    if path in _KEYS:
+        return "horizon", path
     return None
 
 

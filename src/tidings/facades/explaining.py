@@ -63,11 +63,12 @@ def _in_force(parts: Parts, question: Question) -> Mapping[LaneNumber, Route]:
     else:
         partition, offset = question.entry.position
         below: Marks = {partition: Offset(offset - 1)}
-        found = [route for route in parts.registry.routes(below) if _holds_at(route, question.entry.position)]
+        found = [route for route in parts.registry.routes(below) if holds_at(route, question.entry.position)]
     return {route.lane: route for route in found if question.topic.number in route.topics}
 
 
-def _holds_at(route: Route, position: Position) -> bool:
+def holds_at(route: Route, position: Position) -> bool:
+    """Whether this version of a route was in force at that position."""
     since = route.since.get(position.partition, 0)
     until = None if route.until is None else route.until.get(position.partition, 0)
     return since < position.offset and (until is None or position.offset <= until)

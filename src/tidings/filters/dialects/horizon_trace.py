@@ -64,6 +64,11 @@ def simple_trace(raw: Mapping[str, Any], told: Explanation) -> dict[str, Any]:
     return _logic("and", True, [_node("eq", True, "", key, value) for key, value in raw.items()])
 
 
+def merged_trace(children: list[dict[str, Any]]) -> dict[str, Any]:
+    """The trace of several scopes' filters, one of which must match (HOR-103)."""
+    return _logic("or", any(child["match"] for child in children), children)
+
+
 def invalid_payload_trace() -> dict[str, Any]:
     """What is told when the payload is no JSON, whatever the filter."""
     return _node("ne", False, INVALID_PAYLOAD, "", "")

@@ -1,0 +1,93 @@
+"""Circuit breakers over all environments: `/api/v1/circuit-breakers` and what belongs to it (HOR-156 to HOR-158)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from fastapi import APIRouter, Query
+
+from tidings.delivery.push.port import BreakerView
+from tidings.errors import NotFound
+from tidings.facades.commanding import command
+from tidings.facades.horizon.asking import Asked, AskedBy
+from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
+from tidings.facades.horizon.standing import is_ours
+from tidings.log.commands import CloseBreaker
+from tidings.registry.model import Push, Subscription
+
+router = APIRouter(tags=["circuit breakers"])
+
+
+@router.get("/api/v1/circuit-breakers")
+async def breakers(
+    asked: AskedBy,
+    status: Literal["OPEN", "REPUBLISHING", "CLOSED"] | None = Query(None, description="Only those; else all but closed ones."),
+) -> dict[str, Any]:
+    """The breakers of the caller's subscriptions; for administrators, of all."""
+    found = await asyncio.to_thread(lambda: list(_breakers(asked)))
+    shown = [shown_breaker(breaker, one, asked.parts) for one, breaker in found]
+    return {"items": [one for one in shown if (one["status"] == status if status else one["status"] != CLOSED)]}
+
+
+@router.get("/api/v1/circuit-breakers/{subscription}")
+async def breaker(subscription: str, asked: AskedBy) -> dict[str, Any]:
+    """One breaker, also a closed one."""
+    found = _own(asked, subscription)
+    view = await asyncio.to_thread(asked.parts.delivery.lane, found.lane)
+    return shown_breaker(view.detail.breaker, found, asked.parts)
+
+
+@router.put("/api/v1/circuit-breakers/close/{subscription}")
+async def close(subscription: str, asked: AskedBy) -> dict[str, Any]:
+    """Close a breaker without a probe: what waits behind it is sent now."""
+    found = _own(asked, subscription)
+    await command(asked.parts, found.lane, asked.client.id, CloseBreaker())
+    view = await asyncio.to_thread(asked.parts.delivery.lane, found.lane)
+    return shown_breaker(view.detail.breaker, found, asked.parts)
+
+
+@router.get("/api/v1/health-checks")
+async def health_checks(asked: AskedBy) -> dict[str, Any]:
+    """The callbacks that are probed now, and what the last probe found."""
+    found = await asyncio.to_thread(lambda: list(_breakers(asked)))
+    return {"items": [_check(one, breaker) for one, breaker in found if breaker is not None and breaker.status == "open"]}
+
+
+@router.get("/api/v1/republishing-entries")
+async def republishing(asked: AskedBy) -> dict[str, Any]:
+    """The subscriptions whose waiting events are being sent."""
+    found = await asyncio.to_thread(lambda: list(_breakers(asked)))
+    shown = [shown_breaker(breaker, one, asked.parts) for one, breaker in found]
+    return {"items": [one for one in shown if one["status"] == "REPUBLISHING"]}
+
+
+def _breakers(asked: Asked) -> Iterator[tuple[Subscription, BreakerView | None]]:
+    """The caller's callback subscriptions and their breakers, those of all environments."""
+    lanes = asked.parts.delivery.lanes()
+    for name, one in sorted(asked.parts.snapshot.subscriptions.items()):
+        if is_ours(name.namespace) and isinstance(one.delivery, Push) and asked.client.acts_for(one.owner):
+            view = lanes.get(one.lane)
+            yield one, None if view is None else view.detail.breaker
+
+
+def _own(asked: Asked, subscription: str) -> Subscription:
+    for name, one in asked.parts.snapshot.subscriptions.items():
+        if name.name == subscription and is_ours(name.namespace) and isinstance(one.delivery, Push):
+            asked.client.require((one.owner,), f"the subscription {subscription}")
+            return one
+    raise NotFound(f"there is no callback subscription {subscription}")
+
+
+def _check(subscription: Subscription, breaker: BreakerView) -> dict[str, Any]:
+    assert isinstance(subscription.delivery, Push)
+    return {
+        "subscriptionId": subscription.name.name,
+        "environment": subscription.name.namespace.partition("/")[2],
+        "method": (subscription.delivery.probe_method or "HEAD"),
+        "callbackUrl": subscription.delivery.url,
+        "lastChecked": time_of(breaker.probed_at),
+        "lastCode": breaker.probe,
+        "nextCheck": time_of(breaker.next_probe),
+    }

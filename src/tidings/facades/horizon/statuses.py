@@ -1,0 +1,144 @@
+"""Status data of deliveries in Horizon's words (HOR-148, HOR-150)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidings.delivery.push.causes import DELETED, sentence
+from tidings.delivery.push.port import DeliveryRecord
+from tidings.events.stored import event_from
+from tidings.facades.fates import Fate
+from tidings.facades.horizon.breakers import time_of
+from tidings.facades.horizon.dropped import Dropped
+from tidings.facades.horizon.states import topic_of
+from tidings.facades.horizon.subscribing import RETENTIONS
+from tidings.facades.parts import Parts
+from tidings.log.cursor import cursor_at
+from tidings.log.port import Entry
+from tidings.log.position import Position
+from tidings.registry.model import Push, Subscription
+from tidings.registry.rules.retentions import Kept, Retentions
+
+DROPPED = "DROPPED"
+WORDS: Mapping[str, str] = {
+    "processed": "PROCESSED",
+    "waiting": "WAITING",
+    "sending": "DELIVERING",
+    "retrying": "DELIVERING",
+    "redelivering": "REDELIVERING",
+    "delivered": "DELIVERED",
+    "dead": "FAILED",
+    "expired": "FAILED",
+    "skipped": "FAILED",
+    "deleted": "FAILED",
+    "unrecorded": "UNKNOWN",
+}
+"""The core's states. UNKNOWN: final, and what came of it was recorded longer ago than records are kept."""
+
+STATUSES = ("PROCESSED", "DELIVERING", "DELIVERED", "WAITING", "REDELIVERING", "FAILED", DROPPED, "DUPLICATE")
+_ERRORS: Mapping[str, str] = {
+    "expired": "RetentionExpired",
+    "skipped": "Skipped",
+    DELETED: "SubscriptionDeleted",
+    "timeout": "ReadTimeout",
+    "connect-timeout": "ConnectTimeout",
+    "connect-failed": "ConnectException",
+    "connection-lost": "ConnectionLost",
+    "dns-failed": "UnknownHost",
+    "tls-failed": "SSLException",
+    "bad-url": "CallbackUrlNotFound",
+}
+
+
+def states_of(statuses: list[str]) -> frozenset[str]:
+    """The core's states that these words stand for."""
+    return frozenset(state for state, word in WORDS.items() if word in statuses)
+
+
+class Showing:
+    """Shows the status data of one subscription's deliveries."""
+
+    def __init__(self, parts: Parts, subscription: Subscription) -> None:
+        self._parts = parts
+        self._subscription = subscription
+        self._kept: Kept = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
+
+    def fate(self, fate: Fate, *, history: bool = False) -> dict[str, Any]:
+        """A delivery."""
+        status = fate.status
+        shown = self._shared(fate.id, status.position, fate.entry)
+        shown |= {
+            "status": WORDS[status.state],
+            "timestamp": time_of(fate.published or status.first_at),
+            "modified": time_of(status.at or fate.published),
+            "attempts": status.attempts,
+            "properties": self._properties(status.target),
+        }
+        if WORDS[status.state] != "DELIVERED" and status.cause:
+            shown |= {"errorType": error_type(status.cause), "errorMessage": status.message}
+        if history:
+            shown["history"] = [_fact(one) for one in status.history]
+        return {name: value for name, value in shown.items() if value is not None}
+
+    def dropped(self, entry: Entry, why: Dropped) -> dict[str, Any]:
+        """An event that did not pass."""
+        shown = self._shared(self.message_id(entry.position), entry.position, entry)
+        filtered: dict[str, Any] = {"selectionFilterResult": why.result}
+        if why.trace is not None:
+            filtered["selectionFilterTrace"] = why.trace
+        at = time_of(entry.at)
+        shown |= {"status": DROPPED, "timestamp": at, "modified": at, "attempts": 0}
+        return {**shown, "properties": {**self._properties(""), **filtered}, "history": []}
+
+    def message_id(self, position: Position) -> str:
+        """The id of a delivery, the same for ever."""
+        return self._parts.ids.text_of(self._subscription.lane, *position)
+
+    def _shared(self, message: str, position: Position, entry: Entry | None) -> dict[str, Any]:
+        topic, scopes = topic_of(self._subscription), list(self._subscription.scopes)
+        exposure = self._parts.snapshot.exposures.get(topic)
+        if not scopes and exposure is not None and "default" in exposure.scopes:
+            scopes = ["default"]
+        return {
+            "id": message,
+            "event": _event(entry, topic.name),
+            "environment": topic.namespace.partition("/")[2],
+            "subscriptionId": self._subscription.name.name,
+            "deliveryType": "callback" if isinstance(self._subscription.delivery, Push) else "server_sent_event",
+            "eventRetentionTime": _retention(self._kept.at(position)),
+            "multiplexedFrom": cursor_at(position),
+            "appliedScopes": scopes,
+        }
+
+    def _properties(self, target: str) -> dict[str, Any]:
+        delivery = self._subscription.delivery
+        url = target or (delivery.url if isinstance(delivery, Push) else "")
+        return {"subscriber-id": self._subscription.owner, **({"callback-url": url} if url else {})}
+
+
+def error_type(cause: str) -> str:
+    """The cause of a failure as Horizon names it."""
+    word = cause.partition(" ")[0]
+    if word.startswith("status-"):
+        return f"HttpStatus{word.removeprefix('status-')}"
+    return _ERRORS.get(word, "DeliveryFailed")
+
+
+def _event(entry: Entry | None, event_type: str) -> dict[str, Any]:
+    if entry is None:
+        return {"type": event_type}
+    event = event_from(entry.head, None)
+    return {"id": event.id, "type": event.type, "time": event.attributes.get("time")}
+
+
+def _fact(record: DeliveryRecord) -> dict[str, Any]:
+    shown: dict[str, Any] = {"status": WORDS.get(record.state, record.state), "timestamp": time_of(record.at)}
+    shown |= {"attempt": record.tries, "code": record.status}
+    if record.cause:
+        shown |= {"errorType": error_type(record.cause), "errorMessage": sentence(record.cause)}
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _retention(seconds: float) -> str:
+    return next((word for word, long in RETENTIONS.items() if long == seconds), f"{round(seconds)}s")
