@@ -7,7 +7,7 @@ import errno
 import gc
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +44,7 @@ from tidings.log.sqlite.slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
+from tidings.own_ports import listeners
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.store import SqlRegistryWriter, open_writer
 
@@ -81,6 +82,11 @@ class Api:
             return
         native = self._native or await self.load()
         await native(scope, receive, send)
+
+    @property
+    def doors(self) -> Doors:
+        """The doors, for those that have a port of their own."""
+        return self._doors
 
     async def load(self) -> Any:
         """The native door. FastAPI takes longer to import than everything else together, so it is done in a thread."""
@@ -249,29 +255,38 @@ async def run_api(settings: Settings, stop: asyncio.Event, board: Board) -> None
     async with AsyncExitStack() as stack:
         listener = listening(settings.server)
         stack.callback(listener.close)
-        await serve(await build_api(settings, board, stack), listener, stop)
+        api = await build_api(settings, board, stack)
+        beside = list(listeners(settings, api.doors, listening))
+        for _, own in beside:
+            stack.callback(own.close)
+        await serve(api, listener, stop, beside)
     board.not_ready("stopped")
     with tolerating(OSError, doing="the api's board"):
         board.flush()
 
 
-async def serve(api: Api, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Answer requests on this socket until `stop` is set and those under way are answered."""
+async def serve(
+    api: Api, listener: socket.socket, stop: asyncio.Event, beside: Sequence[tuple[Any, socket.socket]] = ()
+) -> None:
+    """Answer requests on this socket until `stop` is set and those under way are answered; and those of doors `beside` it."""
     # What is alive now stays alive, and events make no cycles: looking for garbage often costs a tenth of the rate for nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     board = api.parts.board
     server = _Server(_server_config(api, api.parts.settings.server), lambda: _started(api, board))
+    others = [_Server(_server_config(app, api.parts.settings.server), lambda: None) for app, _ in beside]
     serving = asyncio.ensure_future(server.serve([listener]))
+    more = [asyncio.ensure_future(one.serve([own])) for one, (_, own) in zip(others, beside, strict=True)]
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     board.not_ready("stopping")
-    server.should_exit = True
+    for one in (server, *others):
+        one.should_exit = True
     api.parts.waiting.end()
     api.parts.lane_waiting.end()
     with suppress(asyncio.CancelledError):
-        await serving
+        await asyncio.gather(serving, *more)
 
 
 def _started(api: Api, board: Board) -> None:
@@ -292,7 +307,7 @@ def listening(server: ServerSettings) -> socket.socket:
         raise Misconfigured(f"the hub cannot listen on {place}: {error.strerror or error}") from error
 
 
-def _server_config(api: Api, server: ServerSettings) -> uvicorn.Config:
+def _server_config(api: Any, server: ServerSettings) -> uvicorn.Config:
     limits = WireLimits(
         head_bytes=server.header_bytes,
         head_time=server.header_timeout,

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from tidings import __version__
 from tidings.facades.horizon import breakers_api, events_api, keys_api, rover_api, subscriptions_api
 from tidings.facades.horizon.asking import REFUSALS, install
+from tidings.facades.horizon.described import describe
 from tidings.facades.horizon.standing import Ground, Shelf
 from tidings.facades.parts import Parts
 
@@ -34,6 +35,7 @@ def management_app(parts: Parts) -> FastAPI:
     install(app)
     for resource in (rover_api, subscriptions_api, events_api, breakers_api, keys_api):
         app.include_router(resource.router)
+    describe(app)
     return app
 
 

@@ -1,0 +1,47 @@
+"""The door on a port of its own, where its paths stand at the root; its keys; its OpenAPI document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api_process import ApiProcess, an_api
+from tests.facades.horizon.worlds import Door, a_horizon_event, a_specification, exposing
+from tests.hub import free_port
+from tidings.errors import Misconfigured
+
+
+def test_paths_stand_at_the_root_of_a_port_of_its_own(tmp_path: Path) -> None:
+    port = free_port()
+    with an_api(tmp_path, horizon={"port": port}) as api:
+        own = ApiProcess(port, tmp_path)
+        Door(api).applied(exposing(), a_specification())
+        assert own.call("HEAD", "/v1/playground/events").status == 204
+        assert own.call("POST", "/v1/playground/events", a_horizon_event()).status == 201
+        assert own.call("POST", "/playground/horizon/events/v1", a_horizon_event()).status == 201
+        assert own.call("GET", "/api/v1/circuit-breakers").json == {"items": []}
+        assert own.call("GET", "/api/topics").status == 404
+        assert own.call("GET", "/.well-known/jwks.json").json["keys"]
+
+
+def test_the_port_of_the_hub_itself_is_refused(tmp_path: Path) -> None:
+    port = free_port()
+    with pytest.raises(Misconfigured, match="common port"), an_api(tmp_path, horizon={"port": port}, server={"port": port}):
+        pass
+
+
+def test_keys_are_found_by_the_issuer(tmp_path: Path) -> None:
+    with an_api(tmp_path, gateway={"issuer": "https://hub.example/horizon"}) as api:
+        for path in ("/.well-known/openid-configuration", "/horizon/.well-known/openid-configuration"):
+            told = api.call("GET", path).json
+            assert told["issuer"] == "https://hub.example/horizon"
+            assert told["jwks_uri"] == "https://hub.example/horizon/.well-known/jwks.json"
+        assert api.call("GET", "/horizon/.well-known/jwks.json").json == api.call("GET", "/.well-known/jwks.json").json
+
+
+def test_the_openapi_document_holds_every_path(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        paths = api.call("GET", "/horizon/openapi.json").json["paths"]
+        assert {"/v1/{environment}/events", "/horizon/rover/v1/{environment}/apply"} <= paths.keys()
+        assert set(paths["/v1/{environment}/events"]) == {"post", "head"}
