@@ -90,6 +90,8 @@ def subscribe(
         return
     waits = [topic for topic, state in (stored.get("approvals") or {}).items() if state != "granted"]
     say(f"subscription {stored['name']} is there" + (f", waiting for approval of {', '.join(waits)}" if waits else ""))
+    for warning in stored.get("warnings") or ():
+        say(f"but {warning}")
     if stored.get("consent") == "pending":
         say("deliveries begin when the callback has consented")
     made = stored.get("signing") or {}

@@ -11,7 +11,7 @@ import msgspec
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.exchange import GuardedExchange, run
-from tidings.delivery.push.guard import Blocked, Unresolved
+from tidings.delivery.push.guard import Blocked, Unresolved, rules_of
 from tidings.delivery.push.handshake import Agreed, Later, NoSupport, Refused, Unverified, Wish, allowed_rate, shaking
 from tidings.delivery.push.ways import place_of
 from tidings.errors import HandshakeRefused, Malformed, NotFound, SinkForbidden
@@ -52,6 +52,20 @@ async def check_sink(parts: Parts, url: str, rules: SinkRules, *, must_resolve: 
             if not must_resolve:
                 return
             raise SinkForbidden(f"{host} cannot be resolved now", at="sink") from error
+
+
+def warnings_about(parts: Parts, subscription: Subscription) -> list[str]:
+    """What will keep its deliveries from arriving although it was taken: nothing is looked up here (SSRF-11)."""
+    push = subscription.delivery
+    if not isinstance(push, Push):
+        return []
+    try:
+        host, _ = place_of(push.url)
+    except ValueError:
+        return []
+    if not rules_of(parts.settings.push, parts.settings.server).blocks(host):
+        return []
+    return [f"callbacks may not go to {host}: every delivery will fail with ssrf-blocked until push.allow names it"]
 
 
 def kept(url: str, policy: NoSupport | None, standing: Subscription | None) -> Webhook | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from itertools import pairwise
@@ -16,9 +17,11 @@ from tests.receivers import Answer, Arrival, Receiver
 from tidings.access.signing_keys import new_key, rotated
 from tidings.client import NotVerified, verify
 from tidings.clock import SECOND, Instant, ManualClock
+from tidings.config import load
 from tidings.delivery.push.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access
 from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.holding import EARLY
+from tidings.delivery.push.exchange import Ask, Reply
+from tidings.delivery.push.holding import EARLY, Gateway, Holding
 from tidings.delivery.push.signing import message_id
 from tidings.registry.credentials import (
     Basic,
@@ -33,6 +36,7 @@ from tidings.registry.credentials import (
 from tidings.registry.credentials import (
     Webhook as Handshake,
 )
+from tidings.registry.rules.credentials import sealed
 
 OLD, NEW = (new_key(SigningVersion.V1, lambda n, fill=fill: fill * n) for fill in (b"o", b"n"))
 
@@ -419,3 +423,46 @@ def test_what_is_kept_in_memory_does_not_print_its_secrets(value: Credential) ->
     made = Sending("http://127.0.0.1:1/", credential=value, signing=(NEW,), headers={"x": "hush"})
     assert "hush" not in repr(made.target.access) and NEW.secret not in repr(made.target.access)
     assert BOX.open("subscription/billing/headers/x", made.subscription.delivery.headers["x"]) == "hush"  # type: ignore[union-attr]
+
+
+class Asked:
+    """An exchange whose answers are given by hand; `at` are the times it was asked."""
+
+    def __init__(self, clock: ManualClock, *statuses: int | None) -> None:
+        self._clock = clock
+        self._statuses = list(statuses)
+        self.asks: list[Ask] = []
+
+    async def __call__(self, ask: Ask) -> Reply:
+        self.asks.append(ask)
+        status = self._statuses.pop(0) if len(self._statuses) > 1 else self._statuses[0]
+        return Reply(status=status, cause="" if status else "timeout", body=b'{"access_token":"t"}')
+
+
+@pytest.mark.parametrize(("status", "asked"), [(503, 1), (None, 1), (429, 1), (400, 2), (401, 2)])
+def test_a_provider_in_trouble_is_left_alone_by_all_its_subscriptions(status: int | None, asked: int) -> None:
+    """One that refuses a subscription may well have a token for the next one."""
+    clock = ManualClock()
+    exchange = Asked(clock, status)
+    provider = sealed(a_provider("https://login.example/token", first_delay=1.0, longest_delay=8.0), BOX.seal)
+    gateway = Gateway(GATEWAY, load(environ={}).gateway, clock)
+    held = Holding(BOX, exchange, lambda name: provider, gateway, clock)
+    first, second = (Access(owner=f"subscription/{n}", credential=OAuth(provider="login")) for n in "ab")
+
+    async def act() -> None:
+        for access in (first, second):
+            await held.headers_for(access)
+
+    asyncio.run(act())
+    assert len(exchange.asks) == asked
+    clock.advance(1.0)
+    asyncio.run(act())
+    assert len(exchange.asks) == (2 if asked == 1 else 4), "after the delay the first who comes asks again"
+
+
+def test_a_provider_that_stays_silent_is_given_up_before_its_time() -> None:
+    with Receiver([Answer(hang=True)]) as login, Receiver() as receiver:
+        provider = a_provider(login.url, request_timeout=30.0, socket_timeout=0.2)
+        (outcome,) = attempts(1, receiver.url, provider=provider, credential=OAuth(provider="login"))
+    assert (outcome.status, len(login.arrivals), authorizations(receiver)) == (200, 1, [None])
+    assert outcome.duration < 20

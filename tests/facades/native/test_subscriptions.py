@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,3 +273,23 @@ def test_a_stream_has_no_address_and_no_retention_is_endless(api: ApiProcess) ->
     assert "delivery.url" in api.call("PUT", "/api/subscriptions/bad", addressed).body.decode()
     endless = {"topic": "orders", "delivery": {"kind": "sse"}, "retention": "99999d"}
     assert "out of bounds" in api.call("PUT", "/api/subscriptions/bad", endless).body.decode()
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://10.1.2.3/in", True),
+        ("http://[fe80::1]/in", True),
+        ("http://2130706433/in", False),
+        ("https://hooks.example/in", False),
+    ],
+)
+def test_an_address_that_callbacks_may_not_reach_is_warned_of_when_it_is_named(tmp_path: Path, url: str, warned: bool) -> None:
+    """2130706433 is this machine itself, which a hub on loopback may reach. Names are not looked up (SSRF-11)."""
+    with an_api(tmp_path) as api:
+        assert api.call("PUT", "/api/topics/orders", {}).status == 201
+        answer = api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": url})
+        assert answer.status == 201
+        told = answer.json.get("warnings") or []
+        assert [("ssrf-blocked" in one, "push.allow" in one) for one in told] == ([(True, True)] if warned else [])
+        assert api.call("GET", "/api/subscriptions/billing").json.get("warnings") is None

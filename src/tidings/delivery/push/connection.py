@@ -7,6 +7,7 @@ costs with a general client (docs/decisions/008). Every answer ends the attempt,
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, cast
 
@@ -67,7 +68,10 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """Carries one exchange at a time. `until` is the loop time at which the owner calls `late`; `rested` since when it is idle."""
+    """Carries one exchange at a time. `until` is the loop time at which the owner calls `late`; `rested` since when it is idle.
+
+    `last` is the latest `until` there may be; before that it ends when nothing came for some time, where that is bounded.
+    """
 
     __slots__ = (
         *(
@@ -83,7 +87,7 @@ class Connection(asyncio.Protocol):
             "_status",
             "_transport",
         ),
-        *("_waiter", "alive", "fresh", "place", "rested", "until"),
+        *("_silence", "_waiter", "alive", "fresh", "last", "place", "rested", "until"),
     )
 
     def __init__(self, owner: Owner, place: Place) -> None:
@@ -99,7 +103,8 @@ class Connection(asyncio.Protocol):
         self._complete = self._reusable = False
         self.alive = False
         self.fresh = True
-        self.until = self.rested = 0.0
+        self._silence = math.inf
+        self.until = self.rested = self.last = 0.0
 
     def ask(self, method: str, request: Sequence[bytes], keep: int = 0) -> asyncio.Future[Answer]:
         """Send a request; its answer, or Failed. `keep`: bytes of the body to keep at the most; 0: none, nor is it waited for."""
@@ -112,6 +117,11 @@ class Connection(asyncio.Protocol):
         self._body = []
         self._transport.writelines(request)
         return waiter
+
+    def hush(self, silence: float) -> None:
+        """From now on the exchange ends when nothing comes for so many seconds."""
+        self._silence = silence
+        self.until = min(self.last, asyncio.get_running_loop().time() + silence)
 
     def late(self) -> None:
         """The time is over. An answer whose status is known is one; the rest of it is not waited for."""
@@ -137,6 +147,8 @@ class Connection(asyncio.Protocol):
             self._close()
             return
         self._got += len(data)
+        if self._silence < math.inf:
+            self.hush(self._silence)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -210,6 +222,7 @@ class Connection(asyncio.Protocol):
 
     def _end(self, reuse: bool) -> None:
         waiter, self._waiter = self._waiter, None
+        self._silence = math.inf
         if reuse and self.alive:
             self.fresh = False
             self._owner.free(self)

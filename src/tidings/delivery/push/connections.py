@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -27,12 +28,13 @@ CONNECT_FAILED, CONNECT_TIMEOUT, TLS_FAILED = "connect-failed", "connect-timeout
 
 
 class Request(NamedTuple):
-    """A request as bytes, and the seconds it may take. `keep`: bytes of the answer's body that are wanted."""
+    """A request as bytes, and the seconds it may take, and may be silent. `keep`: bytes of the answer's body that are wanted."""
 
     method: str
     parts: Sequence[bytes]
     timeout: float
     keep: int = 0
+    silence: float = math.inf
 
 
 class Connections:
@@ -113,7 +115,9 @@ class Connections:
             raise
 
     def _begun(self, connection: Connection, request: Request, began: float) -> asyncio.Future[Answer]:
-        connection.until = began + request.timeout
+        connection.until = connection.last = began + request.timeout
+        if request.silence < math.inf:
+            connection.hush(request.silence)
         self._busy.add(connection)
         if not self._soon:
             self._wind()

@@ -6,6 +6,7 @@ Protocols are generators that yield what they ask and are sent what came back; `
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Generator, Mapping
 from typing import Protocol, TypeVar
 
@@ -25,13 +26,17 @@ T = TypeVar("T")
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to be made. `timeout` bounds the whole of it, in seconds. Headers and body may hold secrets: never log one."""
+    """A request to be made. `timeout` bounds the whole of it, `silence` the time in which nothing comes, in seconds.
+
+    Headers and body may hold secrets: never log one.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
     timeout: float = 10.0
+    silence: float = math.inf
 
     def __repr__(self) -> str:
         return f"Ask({self.method})"
@@ -87,7 +92,7 @@ class GuardedExchange:
         origin = origin_of(url)
         parts = Opening(ask.method, target_of(url), host_of(origin)).request(ask.headers, ask.body)
         judged = await self._ways.to(origin)
-        answer, _ = await self._ways.ask_one_of(judged.ways, Request(ask.method, parts, ask.timeout, REPLY_BYTES))
+        answer, _ = await self._ways.ask_one_of(judged.ways, Request(ask.method, parts, ask.timeout, REPLY_BYTES, ask.silence))
         return answer
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import math
 from collections.abc import Callable
 from typing import assert_never
 
@@ -64,6 +65,7 @@ class Holding:
         self._gateway = gateway
         self._clock = clock
         self._tokens: dict[str, tuple[Credential, HeldToken]] = {}
+        self._troubled: dict[str, oauth.Pace] = {}
 
     async def headers_for(self, access: Access) -> Shown | Failure:
         """What to show with the next request."""
@@ -155,7 +157,8 @@ class Holding:
             parameters = oauth.password(provider.client_id, hidden, credential.user, word, credential.scope)
         else:
             parameters = oauth.client_credentials(provider.client_id, hidden, credential.scope)
-        grant = oauth.Grant(provider.token_endpoint, parameters, provider.parameters_in_query, provider.request_timeout)
+        times = (provider.request_timeout, provider.socket_timeout or math.inf)
+        grant = oauth.Grant(provider.token_endpoint, parameters, provider.parameters_in_query, *times)
         await self._ask(held, grant, refused, (provider.first_delay, provider.longest_delay))
         return None
 
@@ -164,15 +167,27 @@ class Holding:
         await self._ask(held, oauth.Grant(credential.refresh_at, oauth.refresh(hidden)), refused, (1.0, EARLY))
 
     async def _ask(self, held: HeldToken, grant: oauth.Grant, refused: str, delays: tuple[float, float]) -> None:
-        """Ask for a token unless somebody else just got one, or it is too early. Requests of one subscription share the answer."""
+        """Ask for a token unless somebody else just got one, or it is too early. Requests of one subscription share the answer.
+
+        A provider in trouble is left alone by all subscriptions together, not by each at its own pace.
+        """
         async with held.asking:
-            if held.token != refused or self._clock.monotonic() < held.pace.due:
+            now, trouble = self._clock.monotonic(), self._troubled.get(grant.url, oauth.Pace())
+            if held.token != refused or now < max(held.pace.due, trouble.due):
                 return
-            held.pace = held.pace.asked(self._clock.monotonic(), *delays)
+            held.pace = held.pace.asked(now, *delays)
             issued = await run(oauth.asking(grant), self._exchange)
+            self._note(grant.url, issued, trouble.asked(self._clock.monotonic(), *delays))
             if isinstance(issued, oauth.Issued):
                 held.token, held.refresh = issued.token, issued.refresh or held.refresh
                 held.ends = None if issued.life is None else self._now() + issued.life
+
+    def _note(self, url: str, issued: oauth.Issued | oauth.NotIssued, trouble: oauth.Pace) -> None:
+        """How the provider at this address is doing."""
+        if isinstance(issued, oauth.NotIssued) and issued.troubled:
+            self._troubled[url] = trouble
+        else:
+            self._troubled.pop(url, None)
 
     def _held(self, access: Access, credential: Credential) -> HeldToken:
         known = self._tokens.get(access.owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -11,6 +12,7 @@ from tidings.delivery.push.exchange import Ask, Reply
 
 FORM = "application/x-www-form-urlencoded"
 OK = 200
+TOO_MANY, OWN_TROUBLE = 429, 500
 REFRESH_TIMEOUT = 10.0
 LONGEST_LIFE = 10 * 365 * 86400.0
 
@@ -22,6 +24,7 @@ class Grant(msgspec.Struct, frozen=True):
     parameters: Mapping[str, str]
     in_query: bool = False
     timeout: float = REFRESH_TIMEOUT
+    silence: float = math.inf
 
     def __repr__(self) -> str:
         return "Grant(***)"
@@ -39,16 +42,17 @@ class Issued(msgspec.Struct, frozen=True):
 
 
 class NotIssued(msgspec.Struct, frozen=True):
-    """No token, and why in a word."""
+    """No token, and why in a word. `troubled`: the provider itself is in trouble, whoever asks."""
 
     reason: str
+    troubled: bool = False
 
 
 def asking(grant: Grant) -> Generator[Ask, Reply, Issued | NotIssued]:
     """The protocol: one request with all parameters (HER-132); only a 200 with an access_token counts (HER-133)."""
     reply = yield _request(grant)
     if reply.status != OK:
-        return NotIssued(reply.reason)
+        return NotIssued(reply.reason, reply.status is None or reply.status == TOO_MANY or reply.status >= OWN_TROUBLE)
     return _issued(reply.body) or NotIssued("no-token")
 
 
@@ -94,10 +98,12 @@ def _request(grant: Grant) -> Ask:
             headers={**headers, "content-type": FORM},
             body=form.encode(),
             timeout=grant.timeout,
+            silence=grant.silence,
         )
     parts = urlsplit(grant.url)
     query = f"{parts.query}&{form}" if parts.query else form
-    return Ask(method="POST", url=urlunsplit(parts._replace(query=query)), headers=headers, timeout=grant.timeout)
+    url = urlunsplit(parts._replace(query=query))
+    return Ask(method="POST", url=url, headers=headers, timeout=grant.timeout, silence=grant.silence)
 
 
 class _Answer(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from tidings.access.secrets import COVER
 from tidings.errors import Malformed
@@ -115,6 +115,21 @@ class SubscriptionView(Wire):
     handshake: str = "none"
     consent: str | None = None
     approvals: dict[str, str] | None = Field(default=None, description="State of the approval per topic, where one is needed.")
+
+
+class SubscriptionAnswer(SubscriptionView):
+    """A subscription as it was just put."""
+
+    warnings: list[str] = Field(
+        default=[], description="What will keep deliveries from arriving. Left out when there is nothing."
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = serialize(self)
+        if not self.warnings:
+            del members["warnings"]
+        return members
 
 
 def subscription_from(name: Name, body: SubscriptionBody, owner: str, standing: Subscription | None) -> Subscription:

@@ -12,7 +12,13 @@ from tidings.errors import Forbidden
 from tidings.facades import changing, handshaking
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.credential_body import headers_shown, signing_shown
-from tidings.facades.native.subscription_body import SubscriptionBody, SubscriptionView, subscription_from, view_of
+from tidings.facades.native.subscription_body import (
+    SubscriptionAnswer,
+    SubscriptionBody,
+    SubscriptionView,
+    subscription_from,
+    view_of,
+)
 from tidings.facades.native.webhooks import policy_in
 from tidings.facades.native.wire import Wire, same_name
 from tidings.facades.parts import Parts
@@ -63,10 +69,10 @@ async def list_subscriptions(parts: PartsOf, caller: Caller) -> SubscriptionList
     return SubscriptionList(subscriptions=[shown(parts, subscription) for subscription in mine])
 
 
-@router.put("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionView, "description": "Created."}})
+@router.put("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionAnswer, "description": "Created."}})
 async def put_subscription(
     name: str, body: SubscriptionBody, parts: PartsOf, caller: Caller, response: Response
-) -> SubscriptionView:
+) -> SubscriptionAnswer:
     """Create or replace a subscription. It gets every event whose publishing begins after this is answered."""
     full = same_name(name, body.name)
     refuse_foreign(caller, full, parts.snapshot)
@@ -76,7 +82,8 @@ async def put_subscription(
     wanted = await handshaking.shaken(parts, wanted, policy_in(body.handshake))
     stored = await _store(parts, caller, wanted)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
-    return shown(parts, stored, secret_in(wanted))
+    view = shown(parts, stored, secret_in(wanted))
+    return SubscriptionAnswer(**dict(view), warnings=handshaking.warnings_about(parts, stored))
 
 
 async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subscription:
