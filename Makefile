@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DATA ?= ./tidings-data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser run test check lint bench bench-peers faults format clean
+.PHONY: help setup java browser run test check lint bench bench-peers faults soak format clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | while IFS='|' read -r target text; do \
@@ -49,6 +49,9 @@ bench-peers: $(STAMP) ## Measure routing beside event-ruler (needs Maven and a J
 
 faults: $(STAMP) java ## Kill a publishing hub fifty times and count what was lost
 	@$(BIN)/python -m tests.faults --kills 50 --events 100000
+
+soak: $(STAMP) java ## Half an hour with good and bad endpoints: does it stay flat? (report in soak-report/)
+	@$(BIN)/python -m tests.soak
 
 format: $(STAMP) ## Format and tidy the code
 	@$(BIN)/ruff check --fix src tests bench

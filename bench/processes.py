@@ -13,12 +13,12 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 def memory(hub: Hub) -> dict[str, float]:
     """MiB of each part."""
-    return {part: sum(map(share_of, pids)) / (1 << 20) for part, pids in _parts(hub).items()}
+    return {part: sum(map(share_of, pids)) / (1 << 20) for part, pids in pids_of(hub).items()}
 
 
 def cpu_seconds(hub: Hub) -> float:
     """CPU seconds that all processes of the hub have used so far."""
-    return sum(_cpu(pid) for pids in _parts(hub).values() for pid in pids)
+    return sum(_cpu(pid) for pids in pids_of(hub).values() for pid in pids)
 
 
 def cpu_of(pid: int) -> float:
@@ -26,7 +26,8 @@ def cpu_of(pid: int) -> float:
     return sum(map(_cpu, _with_descendants(pid, _children())))
 
 
-def _parts(hub: Hub) -> dict[str, list[int]]:
+def pids_of(hub: Hub) -> dict[str, list[int]]:
+    """The processes of each part."""
     children = _children()
     found = {part: _with_descendants(pid, children) for part in PARTS if (pid := hub.child(part)) is not None}
     taken = {pid for pids in found.values() for pid in pids}

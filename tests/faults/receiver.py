@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 
 import msgspec
 
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
+
 
 class _Head(msgspec.Struct):
     id: str
@@ -43,6 +45,11 @@ class CountingReceiver:
                 self.order[path].append(head.id)
             self.arrived[path][head.id] += 1
 
+    def answer(self, transport: asyncio.Transport, path: str, body: bytes) -> None:
+        """Take a request and answer it."""
+        self.take(path, body)
+        transport.write(NO_CONTENT)
+
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0))
@@ -71,5 +78,4 @@ class _Connection(asyncio.Protocol):
                 return
             body = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
-            self._receiver.take(head[0].split(b" ")[1].decode(), body)
-            self._transport.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            self._receiver.answer(self._transport, head[0].split(b" ")[1].decode(), body)
