@@ -14,6 +14,7 @@ import msgspec
 
 from tidings.errors import shortened
 from tidings.events.model import Event
+from tidings.filters import backtracking
 from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Leaf, Not
 from tidings.filters.cesql import told
 from tidings.filters.dialects.printer import printed
@@ -23,6 +24,8 @@ from tidings.filters.payload import MISSING
 from tidings.filters.reading import Reading
 
 _SHOWN = 200
+_PATIENCE = 1.0
+"""Seconds that all slow expressions of one filter may take together: somebody waits for the answer."""
 _VALUES = 20
 
 
@@ -31,7 +34,7 @@ class Explanation:
     """What came of one filter, or part of one.
 
     `found` is the value a condition saw: MISSING where there was none, a tuple where there were several, or none where one was
-    wanted. `cause` says why the condition could not be decided, and so does not hold.
+    wanted. `cause` says why the condition could not be decided to its end.
     """
 
     filter: Filter
@@ -92,12 +95,19 @@ class Explanation:
             return f"{printed(self.filter)} {verdict} for any event"
         if isinstance(self.filter, Cesql):
             return f"{printed(self.filter)} {verdict}: {told.line(self.filter.text, self.found)}"
-        return f"{printed(self.filter)} {verdict}: {self.cause or f'found {_as_text(self.found)}'}"
+        return f"{printed(self.filter)} {verdict}: {self._reason()}"
+
+    def _reason(self) -> str:
+        found = f"found {_as_text(self.found)}"
+        if not self.cause:
+            return found
+        return self.cause if self.found is MISSING else f"{found}, but {self.cause}"
 
 
 def explain(filter: Filter, event: Event) -> Explanation:
     """Why the filter holds for the event, or why not. Agrees with `matches`."""
-    return explained(filter, reading(event))
+    with backtracking.within(_PATIENCE):
+        return explained(filter, reading(event))
 
 
 def explained(filter: Filter, read: Reading) -> Explanation:
@@ -118,11 +128,12 @@ def explained(filter: Filter, read: Reading) -> Explanation:
 
 
 def _condition(leaf: Leaf, read: Reading) -> Explanation:
-    found = read(leaf.path)
-    holds = test_of(leaf)(found)
+    with backtracking.within() as given:
+        found = read(leaf.path)
+        holds = test_of(leaf)(found)
     if found is MISSING and isinstance(leaf.path, OnlyScalarPath):
-        found = read(ScalarsPath(leaf.path.query))
-    return Explanation(leaf, holds, found, cause=read.troubles.get(leaf.path, ""))
+        found = read(ScalarsPath(leaf.path.query, leaf.path.limit))
+    return Explanation(leaf, holds, found, cause=read.troubles.get(leaf.path, given.cause))
 
 
 def _found_as_json(found: object) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tidings.filters import texts
-from tidings.filters.algebra import AllOf, AnyOf, Each, Filter, Inside, Not, SlowText, Text, TextOp
+from tidings.filters import backtracking, texts
+from tidings.filters.algebra import AllOf, Always, AnyOf, Each, Filter, Inside, Leaf, Not, SlowText, Text, TextOp
+from tidings.filters.paths import QUERIES, needs_backtracking
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class RegexRules:
         """What `parse` makes of `raw` under these rules. Raises FilterSyntaxError for expressions that they do not allow."""
         if not self.fallback:
             return parse(raw)
-        with texts.allowing_backtracking():
+        with backtracking.allowing():
             return _limited(parse(raw), self.match_timeout)
 
 
@@ -39,10 +40,25 @@ def _limited(filter: Filter, limit: float) -> Filter:
             return AnyOf(tuple(_limited(part, limit) for part in parts))
         case Not(part):
             return Not(_limited(part, limit))
+        case Always():
+            return filter
+    return _limited_path(_limited_leaf(filter, limit), limit)
+
+
+def _limited_leaf(leaf: Leaf, limit: float) -> Leaf:
+    match leaf:
         case Each(_, _, Text() as condition):
-            return replace(filter, condition=_limited(condition, limit))  # type: ignore[arg-type]
+            return replace(leaf, condition=_limited_leaf(condition, limit))  # type: ignore[arg-type]
         case Inside(_, _, part):
-            return replace(filter, part=_limited(part, limit))
+            return replace(leaf, part=_limited(part, limit))
         case Text(path, TextOp.REGEX | TextOp.WHOLE as op, pattern) if not texts.is_linear(pattern):
             return SlowText(path, op, pattern, limit)
-    return filter
+    return leaf
+
+
+def _limited_path(leaf: Leaf, limit: float) -> Leaf:
+    """Expressions inside of JSONPaths are limited too: all attempts of one search together."""
+    path = leaf.path
+    if isinstance(path, QUERIES) and needs_backtracking(path.query):
+        return replace(leaf, path=replace(path, limit=limit))  # type: ignore[arg-type]
+    return leaf

@@ -9,7 +9,7 @@ from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
 
 from tidings.events.model import Event
-from tidings.filters import cesql, texts
+from tidings.filters import backtracking, cesql, texts
 from tidings.filters.algebra import (
     AllOf,
     Always,
@@ -81,14 +81,15 @@ def test_of(leaf: Leaf) -> Test:
             fits = text_test(op, pattern)
             return lambda found: type(found) is str and fits(found)
         case SlowText(_, op, pattern, limit):
-            fits = texts.backtracking(pattern, op is TextOp.WHOLE, limit)
+            fits = backtracking.trying(pattern, op is TextOp.WHOLE, limit)
             return lambda found: type(found) is str and fits(found)
         case TextOrder(_, op, text):
             return _text_ordered(op, text)
         case Exists():
             return lambda found: found is not MISSING
         case Each(_, over, condition):
-            return _each(over, test_of(condition))
+            each = _each(over, test_of(condition))
+            return _sharing(condition.limit, each) if isinstance(condition, SlowText) else each
         case InNetwork(_, network):
             return _in_network(network)
         case Inside(_, kind, part):
@@ -134,6 +135,16 @@ def _each(over: Over, test: Test) -> Test:
         case Over.NONE:
             return lambda found: type(found) is tuple and not any(map(test, found))
     assert_never(over)
+
+
+def _sharing(limit: float, test: Test) -> Test:
+    """The test of many values with a slow expression: all of them together take no longer than one may."""
+
+    def shared(found: object) -> bool:
+        with backtracking.within(limit):
+            return test(found)
+
+    return shared
 
 
 def _in_network(network: str) -> Test:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import jsonpath
+from tidings.filters import backtracking, jsonpath
 from tidings.filters.jsonpath import JsonPath
 
 _NAME = re.compile(r"[a-z0-9]{1,128}")
@@ -96,9 +96,10 @@ class ScalarsPath:
     """
 
     query: str
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query)
+        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,10 @@ class OnlyScalarPath:
     """The one value of the `ScalarsPath`; missing when there is none or more than one (HOR-78)."""
 
     query: str
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query)
+        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,10 @@ class QueryTextPath:
     """The text of the one value at a definite JSONPath, as Java writes it: 1e10 is "1.0E10", an object "{a=1, b=x}" (HER-120)."""
 
     query: str
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
-        if not compiled(self.query).definite:
+        if not compiled(self.query, self.limit > 0 or backtracking.is_allowed()).definite:
             raise FilterSyntaxError("this JSONPath may find several values", found=self.query, expected="a definite path")
 
 
@@ -127,9 +130,10 @@ class QueryTextsPath:
     """The texts of all values that a JSONPath finds, as `QueryTextPath` writes them; null has no text."""
 
     query: str
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query)
+        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +174,30 @@ Path: TypeAlias = (
 )
 
 
+QueryPath: TypeAlias = ScalarsPath | OnlyScalarPath | QueryTextPath | QueryTextsPath
+QUERIES = (ScalarsPath, OnlyScalarPath, QueryTextPath, QueryTextsPath)
+"""Paths that are JSONPaths. `limit`: the seconds that expressions in them may take which need backtracking; 0: there are none."""
+
+
+def query_of(path: QueryPath) -> JsonPath:
+    """The path's JSONPath, ready to be followed."""
+    return compiled(path.query, path.limit > 0)
+
+
 @lru_cache(maxsize=4096)
-def compiled(query: str) -> JsonPath:
-    """The JSONPath in json-path's dialect, ready to be followed. Raises FilterSyntaxError."""
-    return jsonpath.compile(query, "jayway")
+def compiled(query: str, slowly: bool = False) -> JsonPath:
+    """The JSONPath in json-path's dialect. `slowly`: its expressions may need backtracking. Raises FilterSyntaxError."""
+    with backtracking.allowing(slowly):
+        return jsonpath.compile(query, "jayway")
+
+
+def needs_backtracking(query: str) -> bool:
+    """Whether a JSONPath that could be compiled holds an expression that RE2 cannot say."""
+    try:
+        compiled(query)
+    except FilterSyntaxError:
+        return True
+    return False
 
 
 def _check_name(name: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tidings.events.model import Attribute, Event, text_of
-from tidings.filters import values
-from tidings.filters.jsonpath import WorkExceeded
+from tidings.filters import backtracking, values
+from tidings.filters.jsonpath import Found, JsonPath, WorkExceeded
 from tidings.filters.paths import (
     AttributePath,
     AttributesPath,
@@ -19,10 +19,11 @@ from tidings.filters.paths import (
     MemberTextPath,
     OnlyScalarPath,
     Path,
+    QueryPath,
     QueryTextPath,
     QueryTextsPath,
     ScalarsPath,
-    compiled,
+    query_of,
 )
 from tidings.filters.payload import MISSING, Payload, is_json
 
@@ -87,19 +88,26 @@ class Reading:
             return made_of(path)(values.member(self._payload.document(), path.names))
         return made_of(path)(self._followed(path))
 
-    def _followed(self, path: ScalarsPath | OnlyScalarPath | QueryTextPath | QueryTextsPath) -> object:
+    def _followed(self, path: QueryPath) -> object:
         document = self._payload.document()
         if document is MISSING:
             return MISSING
-        query = compiled(path.query)
+        query = query_of(path)
         try:
-            found = query.find(document)
+            found = _found(query, document, path.limit)
         except WorkExceeded as error:
             self.troubles[path] = str(error)
             return MISSING
         if found.missing:
             return MISSING
         return found.values[0] if query.definite else list(found.values)
+
+
+def _found(query: JsonPath, document: object, limit: float) -> Found:
+    if not limit:
+        return query.find(document)
+    with backtracking.within(limit):
+        return query.find(document)
 
 
 def place_of(path: Path) -> tuple[str | int, ...] | None:
@@ -109,8 +117,8 @@ def place_of(path: Path) -> tuple[str | int, ...] | None:
             return steps
         case MemberTextPath(names):
             return None if any(map(values.is_index, names)) else names
-        case ScalarsPath(query) | OnlyScalarPath(query) | QueryTextPath(query):
-            return compiled(query).singular
+        case ScalarsPath() | OnlyScalarPath() | QueryTextPath():
+            return query_of(path).singular
     return None
 
 

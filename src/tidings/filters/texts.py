@@ -1,25 +1,22 @@
 """Text patterns: wildcards, and regular expressions that run in linear time (RE2), so that no filter can stall routing.
 
-Where the operator allows it, what RE2 cannot say runs by backtracking, with a limit on the time of each attempt.
+Where the operator allows it, what RE2 cannot say is left to `backtracking`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import re2
-import regex
 
 from tidings.errors import FilterSyntaxError
+from tidings.filters import backtracking
 
 _MEMORY = 1 << 20
 _MEMORY_TOGETHER = 4 << 20
-_LONGEST = 2000
 _LITERAL = re.compile(r"\^?([\w /:@#-]*)([*?{]?)")
 
 ANY, ONE = object(), object()
@@ -34,25 +31,12 @@ def check(text: str) -> None:
         raise FilterSyntaxError("the text holds half a surrogate pair", found=text, expected="Unicode text") from error
 
 
-_backtracking_allowed: ContextVar[bool] = ContextVar("backtracking allowed", default=False)
-
-
-@contextmanager
-def allowing_backtracking() -> Iterator[None]:
-    """While a filter is parsed under rules that allow it, expressions may be such that only backtracking can try them."""
-    token = _backtracking_allowed.set(True)
-    try:
-        yield
-    finally:
-        _backtracking_allowed.reset(token)
-
-
 def check_expression(pattern: str) -> None:
     """Refuse what cannot be compiled, with the reason RE2 gives."""
-    if not _backtracking_allowed.get() or is_linear(pattern):
+    if not backtracking.is_allowed() or is_linear(pattern):
         compiled(pattern)
     else:
-        compiled_slowly(pattern)
+        backtracking.compiled(pattern)
 
 
 def is_linear(pattern: str) -> bool:
@@ -77,31 +61,6 @@ def compiled(pattern: str) -> Any:
             found=pattern,
             expected="RE2 syntax (no look-around, back-references or possessive quantifiers)",
         ) from error
-
-
-@lru_cache(maxsize=1024)
-def compiled_slowly(pattern: str) -> Any:
-    """The expression for backtracking. Raises FilterSyntaxError with the reason."""
-    if len(pattern) > _LONGEST:
-        raise FilterSyntaxError("the regular expression is too long", found=pattern, expected=f"at most {_LONGEST} characters")
-    try:
-        return regex.compile(pattern, regex.VERSION0)
-    except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise FilterSyntaxError(f"the regular expression is refused: {error}", found=pattern) from error
-
-
-def backtracking(pattern: str, whole: bool, limit: float) -> Callable[[str], bool]:
-    """Whether the expression is found, or fits the whole text. After `limit` seconds it is not."""
-    expression = compiled_slowly(pattern)
-    attempt = expression.fullmatch if whole else expression.search
-
-    def found(text: str) -> bool:
-        try:
-            return attempt(text, timeout=limit) is not None
-        except (TimeoutError, MemoryError, RecursionError):
-            return False
-
-    return found
 
 
 def _options(memory: int = _MEMORY) -> Any:

@@ -26,6 +26,7 @@ from tidings.log.sqlite.reader import Columns
 from tidings.pipeline.rows import BLOCK, ROUTED_SCHEMA, Row, as_arrow, aside, block, body, merged, size, span
 from tidings.pipeline.source import pages, ranges_in
 from tidings.pipeline.views import Seen, View, Views, both
+from tidings.pipeline.workers import settle
 from tidings.registry.model import Route
 from tidings.registry.passages import passage_of
 from tidings.registry.store import open_reader
@@ -185,6 +186,7 @@ def _routing_for(plan: RoutePlan) -> Routing:
     if kept is None or kept.plan.revision != plan.revision or kept.plan.floor > plan.floor:
         before = None if kept is None else kept.routing
         kept = _kept[plan.data] = _Kept(plan, Routing(load_routes(plan), plan.regex, before))
+        settle()
     return kept.routing
 
 

@@ -21,6 +21,7 @@ from tidings.log.port import Limit
 from tidings.log.position import embedded
 from tidings.log.sqlite.reader import Columns, SqliteLogReader
 from tidings.log.wake import Listener
+from tidings.pipeline.workers import settle_once
 
 FORMAT = "tidings-log"
 MARKER = -1
@@ -137,6 +138,7 @@ def _split(after: int, upto: int) -> Sequence[InputPartition]:
 
 
 def _read(options: Mapping[str, str], after: int, upto: int) -> Iterator[pa.RecordBatch]:
+    settle_once()
     if options.get("rows", "entries") == "entries":
         yield from map(_as_arrow, pages(Path(options["data"]), after, upto))
     yield pa.record_batch([[upto], [MARKER], [after], [None], [None]], schema=_ARROW)

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidings.errors import FilterSyntaxError
+from tidings.filters import backtracking
 from tidings.filters.algebra import Always, Compare, Each, Filter, Order, Over, Text, TextOp, all_of, literal
 from tidings.filters.dialects.documents import placed
 from tidings.filters.paths import ITEM, AvroTextsPath, HeaderPath, Path, QueryTextPath, QueryTextsPath, ValuesPath, compiled
@@ -74,7 +75,7 @@ def _filter(kind: str, raw: Mapping[str, Any], at: str) -> Filter:
 
 
 def _queried(path: str, over: Over, matcher: str) -> Filter:
-    found = compiled(path)
+    found = compiled(path, backtracking.is_allowed())
     if _FUNCTION.search(path) and path.rstrip().endswith(")"):
         return Always(False)
     if found.definite:

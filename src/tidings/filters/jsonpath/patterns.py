@@ -1,4 +1,5 @@
-"""Regular expressions inside paths, written for RE2: linear in the text, whatever the pattern.
+"""Regular expressions inside paths, written for RE2: linear in the text, whatever the pattern. What it cannot say is refused,
+unless a filter is parsed under rules that allow backtracking.
 
 In both dialects a dot stands for any character but a line end, and they differ in what ends a line. RE2 knows only one.
 """
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import texts
+from tidings.filters import backtracking, texts
 from tidings.filters.jsonpath.finding import Run
 
 Fits: TypeAlias = Callable[[str], bool]
@@ -22,6 +23,7 @@ _CHARACTERS_A_UNIT = 32
 _PARTS = re.compile(r"\\.|\[(?:\\.|[^\\\]])*\]|\.", re.DOTALL)
 _STANDARD_DOT = r"[^\n\r]"
 _JAVA_DOT = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+_JAVA_DOT_SLOWLY = r"[^\n\r\u0085\u2028\u2029]"
 
 
 def standard(pattern: str, whole: bool) -> Fits:
@@ -37,7 +39,10 @@ def java(pattern: str, flags: str) -> Fits:
     # `d` leaves one line end, which is RE2's own reading of a dot; `u` is how RE2 always ignores case.
     dotted = pattern if "d" in flags or "s" in flags else _dotted(pattern, _JAVA_DOT)
     own = "".join(sorted({flag for flag in flags if flag in "ims"}))
-    return _fits(f"(?{own}:{dotted})" if own else dotted, whole=True)
+    flagged = f"(?{own}:{dotted})" if own else dotted
+    if backtracking.is_allowed() and not texts.is_linear(flagged):
+        return backtracking.trying(flagged.replace(_JAVA_DOT, _JAVA_DOT_SLOWLY), whole=True)
+    return _fits(flagged, whole=True)
 
 
 def of_document(pattern: str, whole: bool, run: Run) -> Fits:

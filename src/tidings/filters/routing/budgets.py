@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from tidings.filters import backtracking
 from tidings.filters.algebra import Each, Filter, Inside, Leaf, SlowText
+from tidings.filters.paths import QUERIES
 from tidings.filters.routing.predicates import Predicate, leaves
 from tidings.filters.routing.spec import RouteSpec
 
@@ -78,6 +80,8 @@ def is_watched(filter: Filter) -> bool:
 
 
 def _is_slow(leaf: Leaf) -> bool:
+    if isinstance(leaf.path, QUERIES) and leaf.path.limit > 0:
+        return True
     match leaf:
         case Each(_, _, condition):
             return isinstance(condition, SlowText)
@@ -87,15 +91,19 @@ def _is_slow(leaf: Leaf) -> bool:
 
 
 def spending(budget: Budget, test: Predicate, clock: Callable[[], float]) -> Predicate:
-    """The predicate on a budget. Raises Blocked, instead of testing, when there is none left."""
+    """The predicate on a budget. Raises Blocked, instead of testing, when there is none left, or not enough to decide."""
 
     def tested(values: Any, event: int) -> bool:
         if budget.reason is not None:
             raise Blocked(budget.reason)
         began = clock()
         try:
-            return test(values, event)
+            with backtracking.within(budget.left) as given:
+                holds = test(values, event)
         finally:
             budget.spend(clock() - began)
+        if given.cause and budget.reason is not None:
+            raise Blocked(budget.reason)
+        return holds
 
     return tested
