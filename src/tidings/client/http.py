@@ -52,6 +52,12 @@ class HubClient:
         """Delete what is at `path`."""
         return _decoded(self.send("DELETE", path, query=query))
 
+    def decoded(
+        self, method: str, path: str, body: bytes | None = None, *, content_type: str = JSON, query: Query | None = None
+    ) -> Any:
+        """One request with a body of any type; its answer as JSON."""
+        return _decoded(self.send(method, path, body, content_type=content_type, query=query))
+
     def lines(self, path: str, query: Query | None = None) -> Iterator[Any]:
         """The JSON values of an NDJSON answer."""
         for line in self.send("GET", path, query=query).splitlines():

@@ -188,6 +188,8 @@ def _listed(part: Part) -> dict[str, Any]:
 def _handler(feed: Foreign) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = 1 << 20
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -86,7 +86,7 @@ class Options:
     @property
     def backoff(self) -> Backoff:
         """Waits that fit the patience."""
-        return Backoff(min(0.2, self.patience), min(5.0, self.patience))
+        return Backoff(min(0.2, self.patience / 100), min(5.0, self.patience / 10))
 
     def client(self) -> FeedClient:
         """A client of the feed, for one event loop."""
