@@ -21,6 +21,7 @@ SLOW = (
     "delivery/push/test_told.py",
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
+    "facades/horizon/test_sse.py",
     "facades/sse/test_streams.py",
     "ingest/test_protocol.py",
 )

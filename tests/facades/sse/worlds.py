@@ -18,11 +18,11 @@ from tests.hub import Answer
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.log.block import packed
 from tidings.log.cursor import position_of
-from tidings.log.port import Routed
+from tidings.log.port import Limit, Routed
 from tidings.log.position import LaneNumber, Offset, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import read_faces
-from tidings.registry.rules import parse_name
 from tidings.registry.store import open_reader
 
 
@@ -56,8 +56,7 @@ class Streaming:
         delivery = {"kind": kind} if kind != "push" else {"kind": kind, "url": body.pop("url")}
         answer = self.api.call("PUT", f"/api/subscriptions/{name}", {"topic": "orders", "delivery": delivery, **body})
         assert answer.status in (200, 201), answer.body
-        with open_reader(self.api.data) as registry:
-            return registry.snapshot().subscriptions[parse_name(name)].lane
+        return self.lane(name)
 
     def publish(self, count: int, *lanes: LaneNumber, first: int = 1, filler: bytes = b"") -> list[Offset]:
         """Publish `{"n": first}` and so on, and route them into these lanes."""
@@ -69,6 +68,21 @@ class Streaming:
         blocks = [packed(lane, offsets) for lane in sorted(lanes)]
         self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
         return offsets
+
+    def route(self, *lanes: LaneNumber) -> list[Offset]:
+        """Route what was published since the last time into these lanes."""
+        log = SqliteLogReader(self.api.data)
+        ends = log.ends()
+        offsets = [entry.position.offset for entry in log.scan(self.lanes.routed(), ends, Limit()).entries]
+        log.close()
+        blocks = [packed(lane, offsets) for lane in sorted(lanes)] if offsets else []
+        self.lanes.write(Routed(blocks=blocks, scanned=ends))
+        return offsets
+
+    def lane(self, name: str) -> LaneNumber:
+        """The lane of a subscription, by the last part of its name."""
+        with open_reader(self.api.data) as registry:
+            return next(one.lane for full, one in registry.snapshot().subscriptions.items() if full.name == name)
 
     def open_streams(self) -> float:
         """How many streams the deliver process holds open, as of its last second."""

@@ -1,4 +1,7 @@
-"""Takes streams for the lanes of one deliver worker, on a Unix socket. A lane has one stream: a second one ends the first."""
+"""Takes streams for the lanes of one deliver worker, on a Unix socket. A lane has one stream: a second one ends the first.
+
+The second begins when the first has said what its client took, so that both together get each entry once, if they can.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ class StreamServer:
         self._most = most
         self._refresh = refresh
         self._open: set[StreamConnection] = set()
+        self._next: dict[LaneNumber, tuple[StreamConnection, Wish]] = {}
         self._server: asyncio.Server | None = None
         self._path: Path | None = None
 
@@ -49,14 +53,15 @@ class StreamServer:
         """End every stream. What was not taken is open again; doors may come back when the worker does."""
         if self._server is not None:
             self._server.close()
-        for stream in list(self._open):
+        for stream in [*self._open, *(waiting for waiting, _ in self._next.values())]:
             stream.close()
+        self._next.clear()
         if self._path is not None:
             with contextlib.suppress(FileNotFoundError):
                 self._path.unlink()
 
     def _connection(self) -> StreamConnection:
-        return StreamConnection(self._engine, self._begin, self._open.discard)
+        return StreamConnection(self._engine, self._begin, self._ended)
 
     def _begin(self, stream: StreamConnection, wish: Wish) -> None:
         lane = self._lane(wish.lane)
@@ -69,9 +74,20 @@ class StreamServer:
             stream.end(Ending.TERMINATED)
         elif len(self._open) >= self._most and lane.listener is None:
             stream.end(Ending.TOO_MANY)
+        elif self._end(lane, Ending.REPLACED):
+            self._next[lane.key.lane] = stream, wish
         else:
-            self._end(lane, Ending.REPLACED)
             self._attach(stream, lane, wish)
+
+    def _ended(self, stream: StreamConnection) -> None:
+        """A connection is gone: who waits for its lane comes next."""
+        self._open.discard(stream)
+        lane = stream.lane
+        if lane is None:
+            for number in [number for number, (waiting, _) in self._next.items() if waiting is stream]:
+                del self._next[number]
+        elif lane.listener is None and lane.key.lane in self._next:
+            self._begin(*self._next.pop(lane.key.lane))
 
     def _lane(self, number: LaneNumber) -> PushLane | None:
         lane = self._engine.lane(number)
@@ -80,9 +96,16 @@ class StreamServer:
             lane = self._engine.lane(number)
         return lane
 
-    def _end(self, lane: PushLane, ending: Ending) -> None:
-        if isinstance(lane.listener, StreamConnection):
-            lane.listener.end(ending)
+    def _end(self, lane: PushLane, ending: Ending) -> bool:
+        """End the lane's stream, and whoever waits for it to end. Whether there is one that has to finish first."""
+        waiting = self._next.pop(lane.key.lane, None)
+        if waiting is not None:
+            waiting[0].end(ending)
+        if not isinstance(lane.listener, StreamConnection):
+            return False
+        if waiting is None:
+            lane.listener.finish(ending)
+        return True
 
     def _attach(self, stream: StreamConnection, lane: PushLane, wish: Wish) -> None:
         now = self._clock.now()

@@ -38,6 +38,9 @@ AT_ONCE = 32
 
 LOOK_AGAIN = 1.0
 
+HANDOVER = 1.0
+"""Seconds in which a stream that is to end may finish."""
+
 
 class Sent(NamedTuple):
     """An entry on its way, and when it left (monotonic seconds)."""
@@ -55,6 +58,7 @@ class StreamConnection(asyncio.Protocol):
         self._engine = engine
         self._begin = begin
         self._left = left
+        self.lane: PushLane | None = None
         self._unpacker = Unpacker()
         self._transport: asyncio.Transport | None = None
         self._lane: PushLane | None = None
@@ -106,6 +110,7 @@ class StreamConnection(asyncio.Protocol):
     def attach(self, lane: PushLane, picking: Picking, number: int) -> None:
         """Send the lane's entries from now on; `number` of them at the most (0: any number)."""
         self._lane, self._picking, self._remaining = lane, picking, number or -1
+        self.lane = lane
         lane.listener = self
         self.wake()
 
@@ -114,6 +119,18 @@ class StreamConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(ending_message(ending))
         self.close()
+
+    def finish(self, ending: Ending) -> None:
+        """Send no more and tell the door why. It has a moment to say what its client took, and to close."""
+        self._remaining = 0
+        if self._transport is not None:
+            self._transport.write(ending_message(ending))
+        self._loop.call_later(HANDOVER, self.abort)
+
+    def abort(self) -> None:
+        """End at once, whatever is still on its way. Safe to call twice."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def leave(self) -> None:
         """The lane is gone, or streamed no more."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from tidings.facades.doors import App
 from tidings.facades.horizon.publish import Publish
+from tidings.facades.horizon.sse import Streams
 from tidings.facades.parts import Parts
 from tidings.ingest.asgi import Receive, Scope, Send
 
@@ -25,6 +26,7 @@ class Door:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._publish = Publish(parts)
+        self._streams = Streams(parts)
         self._environments: dict[str, str | None] = {}
         self._loading: asyncio.Future[Any] | None = None
 
@@ -32,6 +34,10 @@ class Door:
         environment = self._publishing(scope["path"])
         if environment is not None:
             await self._publish(scope, receive, send, environment)
+            return
+        stream = self._streams.place(scope["path"])
+        if stream is not None:
+            await self._streams(scope, receive, send, stream)
             return
         management = await self._management()
         await management(scope, receive, send)

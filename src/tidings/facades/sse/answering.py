@@ -163,6 +163,8 @@ class _Answer:
         self._written_at = self._now()
 
     async def _finish(self) -> None:
+        # Whoever reads the end and comes again is not given what was read already.
+        await self._stream.finish()
         if not self._started:
             await self._write(b"")
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -48,6 +48,11 @@ class OwnerConnection(asyncio.Protocol):
         if self._transport is not None and not self.lost:
             self._transport.write(TAKEN * count)
 
+    def finish(self) -> None:
+        """Nothing more will be taken: the owner closes when it knows of everything that was."""
+        if self._transport is not None and not self.lost:
+            self._transport.write_eof()
+
     def close(self) -> None:
         """What was not taken comes again."""
         if self._transport is not None:

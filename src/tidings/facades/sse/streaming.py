@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from tidings.log.position import LaneNumber, Offset
 
 PATIENCE = 10.0
 PAUSE = 0.05
+FINISH = 1.0
 REMEMBERED = 1024
 """Entries that were taken last. An owner that died may not have saved that they were; the client is not given them again."""
 
@@ -100,6 +101,18 @@ class LaneStream:
                 await self._event.wait()
         except TimeoutError:
             return
+
+    async def finish(self) -> None:
+        """Read no more. The owner knows of everything that was taken when this returns, if it is well."""
+        owner, ends = self._owner, self._parts.clock.monotonic() + FINISH
+        if owner is None:
+            return
+        owner.finish()
+        while not owner.lost and (left := ends - self._parts.clock.monotonic()) > 0:
+            self._event.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._event.wait()
 
     def alert(self) -> None:
         """Something has happened: whoever waits looks again."""

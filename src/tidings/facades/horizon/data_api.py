@@ -1,0 +1,35 @@
+"""`GET /v1/{environment}/data/{subscriptionId}/{messageId}`: the payload that an event refers to (HOR-145, HOR-146)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from tidings.errors import Forbidden, NotFound
+from tidings.facades.horizon.asking import AskedBy
+from tidings.facades.horizon.subscriptions_api import known
+from tidings.facades.payloads import payload_at
+from tidings.facades.sse.messages import position_of
+
+router = APIRouter(tags=["data"])
+
+_GET: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The payload as the subscriber's filters left it.", "content": {"*/*": {}}},
+    410: {"description": "Its retention is over.", "content": {"application/problem+json": {}}},
+}
+
+
+@router.get("/v1/{environment}/data/{subscription}/{message}", responses=_GET, response_class=Response)
+async def data(subscription: str, message: str, asked: AskedBy) -> Response:
+    """The payload of an event, for its subscriber; any number of times, until its retention ends."""
+    found = known(asked, subscription)
+    if not asked.client.unchecked and asked.client.id != found.owner:
+        raise Forbidden(f"the subscription {subscription} does not belong to {asked.client.id}")
+    position = position_of(asked.parts, found.lane, message)
+    if position is None:
+        raise NotFound(f"the subscription has no event {message[:50]}")
+    payload = await asyncio.to_thread(payload_at, asked.parts, found, position)
+    return Response(payload.data, media_type=None, headers={"content-type": payload.content_type})

@@ -1,0 +1,48 @@
+"""Events as Horizon streams them (HOR-135 to HOR-137): W3C frames or plain lines, with or without the publisher's headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tidings.delivery.push.layouts import data_address, identity_headers
+from tidings.delivery.sse.wire import Entry
+from tidings.events.horizon import horizon_json, horizon_reference
+from tidings.events.model import Event
+from tidings.events.stored import event_from
+from tidings.facades.sse.answering import W3C
+from tidings.registry.layouts import Horizon, Payload
+
+PLAIN = "application/stream+json"
+OFFSET_ID = "x-pubsub-offset-id"
+
+
+def content_type(accept: bytes | None) -> str:
+    """Only those who ask for exactly W3C frames get them; `*/*` and silence mean plain lines."""
+    return W3C if accept is not None and accept.strip().lower() == W3C.encode() else PLAIN
+
+
+def framing(kind: str, layout: Horizon, hub: str, *, headers: bool) -> Callable[[Entry], bytes]:
+    """How entries are written in this kind of stream."""
+    body = _body(layout, hub, headers)
+    if kind == W3C:
+        return lambda entry: b"id: %b\ndata: %b\n\n" % (entry.id.encode(), body(entry))
+    return lambda entry: body(entry) + b"\n"
+
+
+def _body(layout: Horizon, hub: str, headers: bool) -> Callable[[Entry], bytes]:
+    identity, address = identity_headers(layout), data_address(hub, layout)
+
+    def write(entry: Entry) -> bytes:
+        event = event_from(entry.head, entry.data)
+        refers = layout.payload is Payload.DATAREF
+        plain = horizon_reference(event, address + entry.id) if refers else horizon_json(event)
+        return b'%b,"httpHeaders":%b}' % (plain[:-1], _headers(event, identity, entry.id)) if headers else plain
+
+    return write
+
+
+def _headers(event: Event, identity: dict[str, str], message: str) -> bytes:
+    named = {"x-event-id": event.id, "x-event-type": event.type, OFFSET_ID: message}
+    return msgspec.json.encode({name: [value] for name, value in {**event.transport, **named, **identity}.items()})
