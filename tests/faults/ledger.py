@@ -22,6 +22,8 @@ from tidings.log.port import Limit
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
 from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.registry.rules import parse_name
+from tidings.registry.store import open_reader
 
 VICTIMS = (*PARTS, "supervisor")
 
@@ -232,9 +234,11 @@ def _out_of_order(receiver: CountingReceiver) -> list[str]:
 def _lane_faults(data: Path, receiver: CountingReceiver) -> list[str]:
     """Every lane holds exactly the log's matching entries, each once, in order."""
     log, lanes = SqliteLogReader(data), SqliteLanesReader(data)
+    with open_reader(data) as registry:
+        topics = registry.snapshot().topics
     faults: list[str] = []
     for lane, (name, (topic, _, wanted)) in enumerate(SUBSCRIPTIONS.items(), start=1):
-        should = _matching(log, TopicNumber(1 if topic == "orders" else 2), wanted)
+        should = _matching(log, topics[parse_name(topic)].number, wanted)
         holds = _lane(lanes, LaneNumber(lane))
         if holds != should:
             twice = len(holds) - len(set(holds))

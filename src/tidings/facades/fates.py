@@ -88,6 +88,10 @@ class Fates:
         history = tracked(subscription, fate.status.history)
         return Fate(fate.id, msgspec.structs.replace(fate.status, history=history), fate.entry)
 
+    def holds(self, subscription: Subscription, position: Position) -> bool:
+        """Whether the event is in the subscription's lane now."""
+        return self._statuses.holds(subscription.lane, position)
+
     def in_lane(self, lane: LaneNumber, position: Position, kept: Kept = FOREVER) -> Fate | None:
         """As `of`, for a lane whose subscription may be gone."""
         status = self._statuses.of(lane, position)

@@ -52,14 +52,13 @@ class Statuses:
 
     def of(self, lane: LaneNumber, position: Position) -> DeliveryStatus | None:
         """The status of one event with its history; None when the lane never had it, as far as is known."""
+        if not self.holds(lane, position) and not self._records.history(lane, position, 1):
+            ranges = self._records.ranges(lane, position.partition)
+            return next((_gone(lane, position, one) for one in ranges if _covers(one, position.offset)), None)
+        # The state first: what is recorded meanwhile is then known as open, never as final without a record.
         standing = self._records.standing(lane)
         history = tuple(self._records.history(lane, position, HISTORY))
-        ranges = self._records.ranges(lane, position.partition)
-        held = self.holds(lane, position)
-        last = Last(history[0], len(history), history[-1].at) if history else None
-        if not held and last is None:
-            return next((_gone(lane, position, one) for one in ranges if _covers(one, position.offset)), None)
-        found = status_of(lane, position, standing, last, ranges)
+        found = status_of(lane, position, standing, _newest(history), self._records.ranges(lane, position.partition))
         return msgspec.structs.replace(found, history=history)
 
     def holds(self, lane: LaneNumber, position: Position) -> bool:
@@ -112,10 +111,9 @@ class _Look:
         lowest = noted[-1] if len(noted) == limit else START
         for offset in sorted({*noted, *(offset for offset in items if offset >= lowest)}, reverse=True):
             if offset <= self._question.above:
-                return StatusPage(found, None)
-            history = self._records.history(self._lane, Position(EMBEDDED, offset), HISTORY)
-            last = Last(history[0], len(history), history[-1].at) if history else None
-            status = self._status(offset, last)
+                lowest = START
+                break
+            status = self._status(offset, _newest(self._records.history(self._lane, Position(EMBEDDED, offset), HISTORY)))
             if self._is_wanted(status):
                 found.append(status)
                 if len(found) == self._question.limit:
@@ -171,6 +169,10 @@ class _Look:
             if width > NARROW and len(found) > NARROW:
                 return None
         return found
+
+
+def _newest(history: Sequence[DeliveryRecord]) -> Last | None:
+    return Last(history[0], len(history), history[-1].at) if history else None
 
 
 def _covers(record: DeliveryRecord, offset: Offset) -> bool:

@@ -23,6 +23,7 @@ from tidings.log.cursor import cursor_at, cursor_of, position_of
 from tidings.log.port import Entry, Limit
 from tidings.log.position import START, Position
 from tidings.registry.model import Topic
+from tidings.registry.rules.approvals import sourced
 
 router = APIRouter(tags=["events"])
 
@@ -78,7 +79,7 @@ async def trace(name: str, cursor: str, parts: PartsOf, caller: Caller) -> Trace
 
 def _trace(parts: Parts, caller: Caller, topic: Topic, position: Position) -> TraceView:
     entry = parts.reader.fetch([position]).get(position)
-    traced = list(_deliveries(parts, caller, position))
+    traced = list(_deliveries(parts, caller, topic, position))
     if (entry is None and not traced) or (entry is not None and entry.topic != topic.number):
         raise Expired(f"there is no event of {topic.name} at this cursor, or it was removed", found=cursor_at(position))
     return TraceView(
@@ -90,10 +91,11 @@ def _trace(parts: Parts, caller: Caller, topic: Topic, position: Position) -> Tr
     )
 
 
-def _deliveries(parts: Parts, caller: Caller, position: Position) -> Iterator[TracedDelivery]:
+def _deliveries(parts: Parts, caller: Caller, topic: Topic, position: Position) -> Iterator[TracedDelivery]:
     fates = Fates(parts)
     for name, subscription in sorted(parts.snapshot.subscriptions.items()):
-        if owns(caller, subscription):
+        # One that takes other topics now may have got it before.
+        if owns(caller, subscription) and (sourced(subscription, (topic.name,)) or fates.holds(subscription, position)):
             fate = fates.of(subscription, position)
             if fate is not None:
                 yield TracedDelivery(subscription=str(name), delivery=shown(fate))

@@ -35,10 +35,18 @@ def file_old_rows(connection: sqlite3.Connection) -> None:
     """Rows of an older version of the file have no bin yet: done once, when the file is first opened for writing."""
     if connection.execute("SELECT filed FROM numbers").fetchone()[0]:
         return
+    after = 0
+    while rows := connection.execute(
+        "SELECT first, offsets FROM firsts WHERE first > ? ORDER BY first LIMIT 1000", (after,)
+    ).fetchall():
+        with transaction(connection):
+            connection.executemany("UPDATE firsts SET low = ?, high = ?, bin = ? WHERE first = ?", map(_filed, rows))
+        after = rows[-1][0]
     with transaction(connection):
-        for first, offsets in connection.execute("SELECT first, offsets FROM firsts WHERE bin IS NULL").fetchall():
-            numbers = array("q", offsets)
-            low, high = min(numbers), max(numbers)
-            filed = (low, high, bin_of(low, high), first)
-            connection.execute("UPDATE firsts SET low = ?, high = ?, bin = ? WHERE first = ?", filed)
         connection.execute("UPDATE numbers SET filed = 1")
+
+
+def _filed(row: tuple[int, bytes]) -> tuple[int, int, int, int]:
+    numbers = array("q", row[1])
+    low, high = min(numbers), max(numbers)
+    return low, high, bin_of(low, high), row[0]
