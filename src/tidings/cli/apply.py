@@ -1,4 +1,7 @@
-"""`tidings apply`: brings the hub to what a file says, or shows what would change."""
+"""`tidings apply`: brings the hub to what files and folders say, or shows what would change.
+
+Our own documents (topics, exposures, subscriptions) and Horizon's (Rover, EventSpecification) may stand side by side.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tidings.cli import rovers
 from tidings.cli.command import Hub, command
+from tidings.cli.rovers import FileText
 from tidings.cli.show import print_json, say
 from tidings.errors import Malformed, NotFound
+
+SUFFIXES = (".yaml", ".yml", ".json")
 
 _SIGNS = {"create": "+", "update": "~", "delete": "-"}
 _COLORS = {"+": "32", "~": "33", "-": "31"}
@@ -23,36 +30,71 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "apply")
     def apply(
         hub: Hub,
-        file: Annotated[Path, typer.Argument(help="YAML or JSON with topics, exposures and subscriptions; - reads stdin.")],
+        paths: Annotated[
+            list[Path] | None, typer.Argument(help="YAML or JSON files, or folders of them; - reads stdin.")
+        ] = None,
+        files: Annotated[list[Path] | None, typer.Option("--file", "-f", help="A file or folder, as well.")] = None,
+        environment: Annotated[
+            str, typer.Option("--environment", "-e", help="For Rover and EventSpecification: the environment.")
+        ] = "default",
+        team: Annotated[str | None, typer.Option("--team", help="For these: the team they are of, as hub--team.")] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
         prune: Annotated[bool, typer.Option("--prune", help="Also delete what the file does not name.")] = False,
     ) -> None:
-        """Bring topics, exposures and subscriptions to what a file says: all of it, or nothing."""
-        document = read_document(file)
-        wanted = {**document, "prune": True} if prune else document
-        applied = hub.client.post("/api/apply", wanted, {"dryRun": True} if dry_run else None)
-        if hub.json:
-            print_json(applied)
-        else:
-            for line in difference(applied, colored=sys.stdout.isatty()):
-                say(line)
-            for name, secret in (applied.get("secrets") or {}).items():
-                say(f"deliveries to {name} are signed; check them with {secret} (shown only now)")
+        """Bring the hub to what files say: all of a file, or nothing; all Rovers and EventSpecifications, or nothing."""
+        texts = read_files([*(paths or ()), *(files or ())])
+        theirs = [one for one in texts if rovers.are_documents(one)]
+        ours = [read_document(one) for one in texts if one not in theirs]
+        if theirs:
+            rovers.apply(hub, theirs, rovers.Target(environment, team, dry_run))
+        for document in ours:
+            _apply(hub, {**document, "prune": True} if prune else document, dry_run)
 
 
-def read_document(file: Path) -> dict[str, Any]:
-    """The document in a file, YAML or JSON. Raises NotFound or Malformed with the place."""
+def _apply(hub: Hub, wanted: dict[str, Any], dry_run: bool) -> None:
+    applied = hub.client.post("/api/apply", wanted, {"dryRun": True} if dry_run else None)
+    if hub.json:
+        print_json(applied)
+        return
+    for line in difference(applied, colored=sys.stdout.isatty()):
+        say(line)
+    for name, secret in (applied.get("secrets") or {}).items():
+        say(f"deliveries to {name} are signed; check them with {secret} (shown only now)")
+
+
+def read_files(paths: list[Path]) -> list[FileText]:
+    """The texts of files, and of all YAML and JSON files in folders. Raises NotFound or Malformed with the place."""
+    if not paths:
+        raise Malformed("no file is named", expected="a file, a folder, or - for stdin")
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES) if path.is_dir() else [path]
+        if not inside:
+            raise NotFound("the folder holds no YAML or JSON files", at=str(path))
+        found += inside
+    return [_read(one) for one in dict.fromkeys(found)]
+
+
+def _read(file: Path) -> FileText:
+    try:
+        return FileText(file, sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
+    except OSError as error:
+        raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
+    except UnicodeDecodeError as error:
+        raise Malformed("the file cannot be read: it is not UTF-8", at=str(file)) from error
+
+
+def read_document(file: FileText) -> dict[str, Any]:
+    """The document in a file, YAML or JSON. Raises Malformed with the place."""
     import yaml
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
-        document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-    except OSError as error:
-        raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
+        document = json.loads(file.text) if file.path.suffix == ".json" else yaml.safe_load(file.text)
     except (ValueError, yaml.YAMLError) as error:
-        raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file)) from error
+        raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file.path)) from error
     if not isinstance(document, dict):
-        raise Malformed("the file holds no document", at=str(file), found=document, expected="topics, exposures, subscriptions")
+        expected = "topics, exposures, subscriptions, or documents with a kind"
+        raise Malformed("the file holds no document", at=str(file.path), found=document, expected=expected)
     return document
 
 

@@ -7,38 +7,76 @@ from urllib.parse import quote
 
 import typer
 
-from tidings.cli.command import Hub, command
+from tidings.cli.command import AsJson, Hub, Token, Url, command, with_exit_code
 from tidings.cli.show import print_json, print_table, say
+from tidings.client.http import segment
+from tidings.errors import Malformed
 
-Subscription = Annotated[str, typer.Argument(help="Name of the subscription.")]
-Topic = Annotated[str, typer.Argument(help="The topic it asks for.")]
+Subscription = Annotated[str, typer.Argument(help="Name of the subscription; for Horizon its id.")]
+Topic = Annotated[str | None, typer.Argument(help="The topic it asks for; not for Horizon.")]
+Environment = Annotated[str | None, typer.Option("--environment", "-e", help="For Horizon: the environment.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the owner to read.")]
 
 _PANEL = "Governing"
 
 
+approvals = typer.Typer(help="Who waits for a decision, and the decisions.", invoke_without_command=True)
+
+
+@approvals.callback()
+def _group(ctx: typer.Context, url: Url = None, token: Token = None, json: AsJson = False) -> None:
+    hub = (ctx.obj if isinstance(ctx.obj, Hub) else Hub()).over(url, token, json)
+    ctx.obj = hub
+    if ctx.invoked_subcommand is None:
+        with_exit_code(hub, lambda: _show(hub))
+
+
+@command(approvals, "list")
+def listed(
+    hub: Hub,
+    environment: Environment = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help="For Horizon: PENDING (unless given), ACTIVE, REJECTED …")
+    ] = None,
+    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only this type.")] = None,
+) -> None:
+    """List the approvals and where they stand; with --environment, the subscriptions to one's own Horizon event types."""
+    if environment is None:
+        _show(hub)
+        return
+    found = hub.client.get(f"/horizon/v1/{segment(environment)}/approvals", {"state": state, "eventType": event_type})
+    if hub.json:
+        print_json(found)
+        return
+    keys = ("subscriptionId", "eventType", "subscriberId", "deliveryType", "state")
+    rows = [[str(one.get(key, "")) for key in keys] + [", ".join(one.get("scopes") or ())] for one in found["items"]]
+    print_table((*keys, "scopes"), rows, empty="nothing waits for a decision")
+
+
+def approve(
+    hub: Hub, subscription: Subscription, topic: Topic = None, environment: Environment = None, reason: Reason = ""
+) -> None:
+    """Let a subscription have the events of a topic."""
+    _decide(hub, subscription, topic, environment, ("granted", reason))
+
+
+def reject(
+    hub: Hub, subscription: Subscription, topic: Topic = None, environment: Environment = None, reason: Reason = ""
+) -> None:
+    """Refuse a subscription the events of a topic."""
+    _decide(hub, subscription, topic, environment, ("rejected", reason))
+
+
+command(approvals, "approve")(approve)
+command(approvals, "reject")(reject)
+
+
 def add_to(app: typer.Typer) -> None:
     """Register approvals, approve, reject, changes and asides."""
 
-    @command(app, "approvals", rich_help_panel=_PANEL)
-    def approvals(hub: Hub) -> None:
-        """List the approvals and where they stand."""
-        found = hub.client.get("/api/approvals")
-        if hub.json:
-            print_json(found)
-            return
-        keys = ("subscription", "topic", "state", "reason")
-        print_table(keys, [[one[key] for key in keys] for one in found["approvals"]], empty="no topic asks for approval")
-
-    @command(app, "approve", rich_help_panel=_PANEL)
-    def approve(hub: Hub, subscription: Subscription, topic: Topic, reason: Reason = "") -> None:
-        """Let a subscription have the events of a topic."""
-        _decide(hub, subscription, topic, "granted", reason)
-
-    @command(app, "reject", rich_help_panel=_PANEL)
-    def reject(hub: Hub, subscription: Subscription, topic: Topic, reason: Reason = "") -> None:
-        """Refuse a subscription the events of a topic."""
-        _decide(hub, subscription, topic, "rejected", reason)
+    app.add_typer(approvals, name="approvals", rich_help_panel=_PANEL)
+    command(app, "approve", rich_help_panel=_PANEL)(approve)
+    command(app, "reject", rich_help_panel=_PANEL)(reject)
 
     @command(app, "changes", rich_help_panel=_PANEL)
     def changes(
@@ -70,7 +108,25 @@ def add_to(app: typer.Typer) -> None:
         print_table(keys, [[one[key] for key in keys] for one in found["asides"]], empty="nothing was set aside")
 
 
-def _decide(hub: Hub, subscription: str, topic: str, state: str, reason: str) -> None:
+def _show(hub: Hub) -> None:
+    found = hub.client.get("/api/approvals")
+    if hub.json:
+        print_json(found)
+        return
+    keys = ("subscription", "topic", "state", "reason")
+    print_table(keys, [[one[key] for key in keys] for one in found["approvals"]], empty="no topic asks for approval")
+
+
+def _decide(hub: Hub, subscription: str, topic: str | None, environment: str | None, said: tuple[str, str]) -> None:
+    """Decide on a subscription of ours, by its name and topic, or of Horizon, by its id and environment."""
+    state, reason = said
+    if environment is not None:
+        path = f"/horizon/v1/{segment(environment)}/subscriptions/{segment(subscription)}/approval"
+        stored = hub.client.post(path, {"decision": "APPROVE" if state == "granted" else "REJECT", "reason": reason})
+        print_json(stored) if hub.json else say(f"subscription {subscription} to {stored['eventType']} is {stored['state']}")
+        return
+    if topic is None:
+        raise Malformed("the topic is missing", expected="a topic, or --environment for a Horizon subscription")
     path = f"/api/approvals/{quote(subscription, safe=':')}/{quote(topic, safe=':')}"
     stored = hub.client.put(path, {"state": state, "reason": reason})
-    print_json(stored) if hub.json else say(f"subscription {subscription} to {topic} is {state}")
+    print_json(stored) if hub.json else say(f"subscription {subscription} to {topic} is {stored['state']}")

@@ -1,0 +1,107 @@
+"""Rover and EventSpecification files of `tidings apply`: sent together as they are written, and the results told."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidings.cli.command import Hub
+from tidings.cli.show import print_json, say
+from tidings.errors import HubProblem, Malformed
+
+KINDS = ("Rover", "EventSpecification")
+_SIGNS = {"created": "+", "updated": "~", "deleted": "-", "unchanged": " "}
+_COLORS = {"+": "32", "~": "33", "-": "31"}
+
+
+class FileText(NamedTuple):
+    """A file and what it holds."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where documents go. `team` None: that of the token, or of the hub's settings."""
+
+    environment: str
+    team: str | None
+    dry_run: bool
+
+
+def are_documents(file: FileText) -> bool:
+    """Whether a file holds documents of these kinds. Raises Malformed where it also holds others."""
+    kinds = [one.get("kind") in KINDS if isinstance(one, dict) else False for one in _documents(file)]
+    if any(kinds) and not all(kinds):
+        raise Malformed(f"the file holds other documents beside {' and '.join(KINDS)}", at=str(file.path))
+    return any(kinds)
+
+
+def _documents(file: FileText) -> list[Any]:
+    """The documents of a file, only to see of what kind they are: the hub reads them itself."""
+    import yaml
+
+    try:
+        return [one for one in yaml.load_all(file.text, yaml.BaseLoader) if one not in (None, "")]
+    except yaml.YAMLError as error:
+        raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file.path)) from error
+
+
+def apply(hub: Hub, files: list[FileText], target: Target) -> None:
+    """Apply all documents of these files at once, or nothing."""
+    counts = [(file.path, len(_documents(file))) for file in files]
+    owners = [path for path, many in counts for _ in range(many)]
+    body = "\n---\n".join(file.text for file in files).encode()
+    query = {"dryRun": True if target.dry_run else None, "team": target.team}
+    path = f"/horizon/rover/v1/{target.environment}/apply"
+    try:
+        applied = hub.client.decoded("POST", path, body, content_type="application/yaml", query=query)
+    except HubProblem as problem:
+        raise _placed(problem, owners) from problem
+    if hub.json:
+        print_json(applied)
+        return
+    for line in told(applied, colored=sys.stdout.isatty()):
+        say(line)
+
+
+def _placed(problem: HubProblem, owners: list[Path]) -> HubProblem:
+    """The refusal with the file of each fault."""
+    violations = [one for one in problem.problem.get("violations") or () if isinstance(one, dict)]
+    faults = [{"attribute": _place(one, owners), "detail": one.get("reason")} for one in violations]
+    sentence = f"{faults[0]['attribute']}: {faults[0]['detail']}" if faults else str(problem)
+    return HubProblem(sentence, {**problem.problem, "errors": faults})
+
+
+def _place(violation: dict[str, Any], owners: list[Path]) -> str:
+    number = violation.get("document", 0)
+    file = f"{owners[number]}: " if isinstance(number, int) and number < len(owners) else ""
+    return f"{file}{violation.get('path')}"
+
+
+def told(applied: Any, *, colored: bool) -> list[str]:
+    """What was or would be changed: + new, - gone, ~ changed, ! odd."""
+    lines: list[str] = []
+    changed = 0
+    for document in applied["results"]:
+        name = document.get("clientId") or document["name"]
+        lines.append(_line(document["result"], f"{document['kind']} {name}", colored))
+        changed += document["result"] != "unchanged"
+        for part in document["parts"]:
+            state = f" {part['state']}" if "state" in part else ""
+            reason = f": {part['reason']}" if part.get("reason") else ""
+            what = f"{part['kind']} {part['eventType']} {part.get('subscriptionId', '')}".rstrip()
+            lines.append("  " + _line(part["result"], f"{what}{state}{reason}", colored))
+            lines += [f"      ! {warning}" for warning in part.get("warnings") or ()]
+        lines += [f"    ! {warning}" for warning in document["warnings"]]
+    verb = "would change" if applied["dryRun"] else "changed"
+    return [*lines, f"{changed or 'nothing'} {verb}, {len(applied['results']) - changed} as they should be"]
+
+
+def _line(result: str, text: str, colored: bool) -> str:
+    sign = _SIGNS[result]
+    line = f"{sign} {text}"
+    return f"\x1b[{_COLORS[sign]}m{line}\x1b[0m" if colored and sign in _COLORS else line

@@ -1,0 +1,98 @@
+"""Horizon's documents and decisions on the command line, against a really running api part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.api_process import an_api
+from tidings.cli.root import app
+
+ROVER = """
+apiVersion: tcp.ei.telekom.de/v1
+kind: Rover
+metadata:
+  name: {name}
+spec:
+  zone: caas
+  {rest}
+"""
+EXPOSING = ROVER.format(name="shop", rest="exposures: [{eventType: orders.v1}]")
+SUBSCRIBING = ROVER.format(name="bill", rest="subscriptions: [{eventType: orders.v1, deliveryType: sse, payloadType: data}]")
+SPECIFICATION = """
+apiVersion: tcp.ei.telekom.de/v1
+kind: EventSpecification
+metadata: {name: orders-v1}
+spec: {type: orders.v1, version: 1.0.0, description: orders}
+"""
+
+
+class Shell:
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        result = CliRunner().invoke(app, [*words], env={"TIDINGS_URL": self._url, "COLUMNS": "250"})
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    with an_api(tmp_path / "data") as api:
+        yield Shell(f"http://127.0.0.1:{api.port}")
+
+
+def folder_of(tmp_path: Path, **texts: str) -> str:
+    folder = tmp_path / "documents"
+    (folder / "deep").mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / "deep" / f"{name}.yaml").write_text(text)
+    return str(folder)
+
+
+def test_a_folder_is_applied_at_once_whatever_the_order_and_shown_before(shell: Shell, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a=SUBSCRIBING, b=EXPOSING + "---" + SPECIFICATION)
+    code, out, _ = shell("apply", "-f", folder, "-e", "playground", "--dry-run")
+    assert code == 0 and "+ Rover hub--team--bill" in out and out.endswith("3 would change, 0 as they should be\n")
+    assert "ACTIVE" in out
+    assert shell("apply", folder, "-e", "playground")[1].endswith("3 changed, 0 as they should be\n")
+    assert shell("apply", folder, "-e", "playground")[1].endswith("nothing changed, 3 as they should be\n")
+    shown = json.loads(shell("apply", folder, "-e", "playground", "--json")[1])
+    assert {one["result"] for one in shown["results"]} == {"unchanged"}
+
+
+def test_what_is_wrong_is_told_with_file_and_path(shell: Shell, tmp_path: Path) -> None:
+    wrong = ROVER.format(name="bill", rest="subsciptions: []")
+    folder = folder_of(tmp_path, a=EXPOSING, b=wrong)
+    code, out, err = shell("apply", folder)
+    assert (code, out) == (1, "")
+    assert "b.yaml: spec.subsciptions" in " ".join(err.split()) and "did you mean subscriptions" in " ".join(err.split())
+
+
+def test_documents_of_other_kinds_do_not_mix_in_one_file_but_side_by_side(shell: Shell, tmp_path: Path) -> None:
+    assert shell("apply", folder_of(tmp_path, a=EXPOSING + "---\ntopics: {x: {}}"))[0] == 1
+    (tmp_path / "ours.yaml").write_text("topics: {x: {}}")
+    (tmp_path / "theirs.yaml").write_text(EXPOSING)
+    code, out, _ = shell("apply", str(tmp_path / "ours.yaml"), str(tmp_path / "theirs.yaml"))
+    assert code == 0 and "+ topic x" in out and "+ Rover hub--team--shop" in out
+    assert shell("apply")[0] == 1
+
+
+def test_approvals_of_horizon_are_listed_and_decided(shell: Shell, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, a=EXPOSING, b=SPECIFICATION)
+    assert shell("apply", folder, "-e", "playground")[0] == 0
+    (tmp_path / "other.yaml").write_text(SUBSCRIBING)
+    assert shell("apply", str(tmp_path / "other.yaml"), "-e", "playground", "--team", "hub--other")[0] == 0
+    listed = json.loads(shell("approvals", "list", "-e", "playground", "--json")[1])["items"]
+    assert [one["subscriberId"] for one in listed] == ["hub--other--bill"]
+    name = listed[0]["subscriptionId"]
+    assert name in shell("approvals", "list", "--environment", "playground")[1]
+    assert "is REJECTED" in shell("approvals", "reject", name, "-e", "playground", "--reason", "no")[1]
+    assert "is ACTIVE" in shell("approvals", "approve", name, "-e", "playground")[1]
+    assert shell("approve", name)[0] == 1
+    assert shell("approvals", "--json")[0] == 0
