@@ -14,6 +14,7 @@ GROUPS = {
     "filters": "routing one batch of events in memory",
     "routing": "routing a backlog on Spark",
     "delivery": "pushing to a fast sink, beside the bare client",
+    "feeds": "serving feeds, beside a raw read of the log",
     "arrival": "a whole hub: latency, silence, memory, idling (about ten minutes)",
 }
 

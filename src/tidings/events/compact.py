@@ -18,26 +18,40 @@ _OWN_MEMBERS = b'"$'
 _LINE_ENDS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
 
 _format = msgspec.json.format
-_sound = jsontext.is_sound
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
-def compact_event(head: bytes, data: bytes | None) -> bytes:
-    """The whole event as a JSON object. Quotes inside of JSON strings are escaped, so names can be looked for as bytes."""
+def compact_event(head: bytes, data: bytes | None, before: bytes = b"", after: bytes = b"") -> bytes:
+    """The whole event as a JSON object between `before` and `after`.
+
+    Quotes inside of JSON strings are escaped, so names can be looked for as bytes.
+    """
     if _OWN_MEMBERS in head or (_JSON_TYPE not in head and _ANY_TYPE in head):
-        return compacted(structured_json(event_from(head, data)))
+        return before + compacted(structured_json(event_from(head, data))) + after
     if data is None:
-        return head
-    if not _sound(data):
-        return compacted(structured_json(event_from(head, data)))
-    return b'%b,"data":%b}' % (head[:-1], _format(data, indent=-1))
+        return before + head + after
+    if not _as_written(data):
+        if not jsontext.is_sound(data):
+            return before + compacted(structured_json(event_from(head, data))) + after
+        data = _format(data, indent=-1)
+    return b'%b%b,"data":%b}%b' % (before, head[:-1], data, after)
 
 
-def compact_payload(head: bytes, data: bytes | None) -> bytes:
+def _as_written(data: bytes) -> bool:
+    """Whether this is sound JSON, and compact already: just what would be written for its value. Most payloads are."""
+    try:
+        return bool(_encode(_decode(data)) == data) and not jsontext.may_be_too_deep(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def compact_payload(head: bytes, data: bytes | None, before: bytes = b"", after: bytes = b"") -> bytes:
     """The payload alone: JSON as it is, text and bytes (as base64) as a string, none as an empty object."""
     if data is None:
-        return b"{}"
+        return before + b"{}" + after
     members = msgspec.json.decode(structured_json(event_from(head, data)), type=dict[str, msgspec.Raw])
-    return compacted(bytes(members["data"] if "data" in members else members["data_base64"]))
+    return before + compacted(bytes(members["data"] if "data" in members else members["data_base64"])) + after
 
 
 def compacted(text: bytes) -> bytes:
@@ -47,6 +61,8 @@ def compacted(text: bytes) -> bytes:
 
 def on_one_line(text: bytes) -> bytes:
     """Compact JSON in which no splitter finds a line end: what Unicode holds for one is escaped. Safe for many lines at once."""
+    if text.isascii():
+        return text
     for raw, escaped in _LINE_ENDS:
         if raw in text:
             text = text.replace(raw, escaped)

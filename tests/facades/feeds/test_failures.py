@@ -11,24 +11,29 @@ from pathlib import Path
 import pytest
 
 from tests.api_process import ApiProcess, an_api
+from tests.builders import a_name
 from tests.facades.feeds.reading import Feed, code_of, taken_apart
 from tidings import config
 from tidings.access.tokens import token_digest
 from tidings.clock import Instant
 from tidings.errors import LogUnavailable
 from tidings.log.port import Retention
-from tidings.log.position import TopicNumber, embedded
+from tidings.log.position import embedded
 from tidings.log.sqlite.slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
+from tidings.registry.store import open_reader
 
 
 def remove_until(data: Path, offset: int) -> None:
-    """Retention of the first topic, with entries up to this one counted as old and routed."""
+    """Retention of the topic `orders`, with entries up to this one counted as old and routed."""
+
+    with open_reader(data) as registry:
+        number = registry.snapshot().topics[a_name("orders")].number
 
     async def trim() -> None:
         log = SqliteLogWriter(data, config.load(environ={}).log)
         try:
-            assert await log.trim([Retention(TopicNumber(1), Instant(1 << 62))], embedded(offset))
+            assert await log.trim([Retention(number, Instant(1 << 62))], embedded(offset))
         finally:
             await log.close()
 

@@ -26,7 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 def v2_event(partition: int, row: Row) -> bytes:
     """`{"data":{…}}`."""
-    return b'{"data":%b}\n' % compact_event(row[2], row[3])
+    return compact_event(row[2], row[3], b'{"data":', b"}\n")
 
 
 def v2_checkpoint(partition: int, offset: Offset) -> bytes:
@@ -44,13 +44,13 @@ def v1_event(data: V1Data, headers: frozenset[str]) -> EventLine:
     body = compact_event if data is V1Data.EVENT else compact_payload
 
     def plain(partition: int, row: Row) -> bytes:
-        return b'{"partition":%d,"data":%b}\n' % (partition, body(row[2], row[3]))
+        return body(row[2], row[3], b'{"partition":%d,"data":' % partition, b"}\n")
 
     def with_headers(partition: int, row: Row) -> bytes:
         asked = _asked(headers_of(row[2]), headers)
         if not asked:
             return plain(partition, row)
-        return b'{"partition":%d,"headers":%b,"data":%b}\n' % (partition, _encode(asked), body(row[2], row[3]))
+        return body(row[2], row[3], b'{"partition":%d,"headers":%b,"data":' % (partition, _encode(asked)), b"}\n")
 
     return with_headers if headers else plain
 
@@ -73,7 +73,8 @@ def finished(lines: list[bytes]) -> tuple[bytes, int]:
     text = on_one_line(whole := b"".join(lines))
     if text is not whole:
         lines = [on_one_line(line) for line in lines]
-    return text, sum(len(line) > LONGEST_LINE + 1 for line in lines)
+    longest = max(map(len, lines), default=0)
+    return text, sum(len(line) > LONGEST_LINE + 1 for line in lines) if longest > LONGEST_LINE + 1 else 0
 
 
 class Types:

@@ -50,7 +50,8 @@ class Wish(NamedTuple):
     types: Types | None = None
 
 
-Found: TypeAlias = list[tuple[Place, Row]]
+Found: TypeAlias = list[tuple[Place, Sequence[Row]]]
+"""Events in their order: runs of one place each."""
 
 
 class Page:
@@ -78,7 +79,8 @@ class Page:
         self.over, self.whole = True, None
         for place in self.places:
             place.position = max(place.start, min(place.position, at))
-        return [(place, row) for place, row in found if row[0] <= at]
+        kept = [(place, [row for row in rows if row[0] <= at]) for place, rows in found]
+        return [(place, rows) for place, rows in kept if rows]
 
     def again(self) -> None:
         """There may be more by now: `next` may be called again."""
@@ -101,8 +103,7 @@ class Page:
             # Something may be missing: the next request learns from its cursor that it has expired.
             self.over = True
             return []
-        served = self._deal(group, found)
-        self.whole = found if len(group) == 1 and len(served) == len(found.rows) else None
+        served = self._give(group[0], found) if len(group) == 1 and self._types is None else self._deal(group, found)
         self.over = self._hidden >= SCANNED or not self._reading()
         return served
 
@@ -126,6 +127,14 @@ class Page:
             return SLICE
         return Limit(min(SLICE.entries, sum(place.left for place in group)), SLICE.bytes)
 
+    def _give(self, place: Place, found: Slice) -> Found:
+        """All of a slice is for one place."""
+        self.whole = found
+        self.served += len(found.rows)
+        place.left -= len(found.rows)
+        place.position = found.reached
+        return [(place, found.rows)] if found.rows else []
+
     def _deal(self, group: Sequence[Place], found: Slice) -> Found:
         served: Found = []
         by_index = {place.index: place for place in group}
@@ -139,7 +148,7 @@ class Page:
             if show is not None and not show(row[2]):
                 self._hidden += 1
                 continue
-            served.append((place, row))
+            served.append((place, (row,)))
             place.left -= 1
             if not place.left:
                 place.position = row[0]

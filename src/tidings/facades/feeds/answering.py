@@ -112,7 +112,8 @@ class Answer:
         found = self._in_force(found)
         if not found:
             return b""
-        self._counts.update(place.partition for place, _ in found)
+        for place, rows in found:
+            self._counts[place.partition] += len(rows)
         text = self._lines(found)
         if not page.over:
             moved = {id(place): place for place, _ in found}
@@ -125,7 +126,8 @@ class Answer:
         key = (asked.line_key, found[0][0].partition)
         known = texts.get(key) if texts is not None else None
         if known is None:
-            known = finished([asked.event(place.partition, row) for place, row in found])
+            event = asked.event
+            known = finished([event(place.partition, row) for place, rows in found for row in rows])
             if texts is not None:
                 texts[key] = known
         text, long = known

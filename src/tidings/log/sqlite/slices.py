@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -21,16 +23,17 @@ _ONE = f'SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} AND key_hash % ? = ? ORD
 _SOME = f"""SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} AND key_hash % ? IN (SELECT value FROM json_each(?))
             ORDER BY "offset" LIMIT ?"""
 # Answered from the index alone, which holds nothing but topics and offsets.
-_AHEAD = f'SELECT max("offset") FROM (SELECT "offset" FROM entries WHERE {_WITHIN} ORDER BY "offset" LIMIT ?)'
+_AHEAD = f'SELECT "offset" FROM entries WHERE {_WITHIN} ORDER BY "offset" LIMIT 1 OFFSET ?'
 _LAST = 'SELECT "offset" FROM entries WHERE topic = ? ORDER BY "offset" DESC LIMIT 1'
 _REMOVED = "SELECT upto FROM removals WHERE topic = ?"
 _COUNT = f"SELECT count(*) FROM (SELECT 1 FROM entries WHERE {_WITHIN} AND key_hash % ? = ? LIMIT ?)"
 _TOPICS = 'SELECT DISTINCT topic FROM entries WHERE "offset" > ? AND "offset" <= ?'
 
-_LOOKED_AT = 2000
+_MOST_LOOKED_AT = 2000
 """Entries that one slice may look at: reading their key hashes takes about half a millisecond."""
 
-_CHUNK = 16
+_CHUNK = 32
+_size = itemgetter(4)
 
 
 class SqliteSlices:
@@ -50,9 +53,8 @@ class SqliteSlices:
         """See `TopicSlices.slice`."""
         with self._file.statements() as connection:
             if share.residues:
-                (ahead,) = connection.execute(_AHEAD, (topic, after, upto, _LOOKED_AT)).fetchone()
-                # `upto` may lie between two entries; it is reached when there are no more before it.
-                upto = min(upto, ahead) if ahead is not None and _more(connection, topic, ahead, upto) else upto
+                ahead = connection.execute(_AHEAD, (topic, after, upto, _looked_at(share, limit))).fetchone()
+                upto = upto if ahead is None else ahead[0]
             rows, cut = _within(_selected(connection, (topic, after, upto), share, limit.entries), limit.bytes)
             removed = _removed(connection, topic)
         full = cut or len(rows) == limit.entries
@@ -90,8 +92,9 @@ def _selected(connection: sqlite3.Connection, bounds: tuple[int, ...], share: Sh
             return connection.execute(_SOME, (*bounds, share.modulus, msgspec.json.encode(several).decode(), limit))
 
 
-def _more(connection: sqlite3.Connection, topic: TopicNumber, after: int, upto: int) -> bool:
-    return connection.execute(_AHEAD, (topic, after, upto, 1)).fetchone()[0] is not None
+def _looked_at(share: Share, limit: Limit) -> int:
+    """How many entries to look at for a full slice, if keys are evenly spread."""
+    return min(_MOST_LOOKED_AT, limit.entries * share.modulus // len(share.residues))
 
 
 def _removed(connection: sqlite3.Connection, topic: TopicNumber) -> int:
@@ -104,9 +107,11 @@ def _within(found: sqlite3.Cursor, room: int) -> tuple[Sequence[Row], bool]:
     rows: list[Row] = []
     with closing(found):
         while chunk := found.fetchmany(_CHUNK):
-            for row in chunk:
-                room -= row[4]
-                if room < 0 and rows:
-                    return rows, True
-                rows.append(row)
+            size = sum(map(_size, chunk))
+            if size > room:
+                fitting = sum(total <= room for total in accumulate(map(_size, chunk)))
+                rows += chunk[:fitting] if rows else chunk[: max(1, fitting)]
+                return rows, True
+            room -= size
+            rows += chunk
     return rows, False
