@@ -16,6 +16,7 @@ import msgspec
 
 from tidings.access.rules import OPEN
 from tidings.clock import rfc3339
+from tidings.delivery.push.port import DeadLetter
 from tidings.delivery.push.records import Burials, BurialsReader, Buried
 from tidings.errors import Malformed, TidingsError, Unavailable, tolerating
 from tidings.events.checks import checked
@@ -121,19 +122,19 @@ class DeadLetterEvents:
         names = {subscription.lane: subscription for subscription in self._parts.snapshot.subscriptions.values()}
         return [
             event
-            for letter in found.letters
-            if letter.lane in names and not self._is_told(letter)
-            for event in self._about(letter, names[letter.lane])
+            for buried in found.letters
+            if buried.lane in names and not self._is_told(buried)
+            for event in self._about(buried.letter, names[buried.lane])
         ]
 
-    def _is_told(self, letter: Buried) -> bool:
+    def _is_told(self, buried: Buried) -> bool:
         """Whether it was told before it moved to another worker's file."""
-        if letter.origin is None:
+        if buried.origin is None:
             return False
-        worker, number = self._burials.worker_of(letter.origin)
+        worker, number = self._burials.worker_of(buried.origin)
         return number <= self._noted.seen.get(worker, 0)
 
-    def _about(self, letter: Buried, subscription: Subscription) -> Iterator[Event]:
+    def _about(self, letter: DeadLetter, subscription: Subscription) -> Iterator[Event]:
         parts = self._parts
         entry = parts.reader.fetch([letter.position]).get(letter.position)
         topics = {topic.number: name for name, topic in parts.snapshot.topics.items()}
@@ -144,7 +145,7 @@ class DeadLetterEvents:
             attributes = event_from(letter.head, None).attributes
         except Malformed:
             attributes = {}
-        delivery = parts.ids.text_of(letter.lane, *letter.position)
+        delivery = parts.ids.text_of(subscription.lane, *letter.position)
         data = {
             "subscription": str(subscription.name),
             "topic": None if topic is None else str(topic),

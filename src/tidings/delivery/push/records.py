@@ -9,7 +9,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.delivery.push.lane import LaneState
-from tidings.delivery.push.port import DeliveryRecord
+from tidings.delivery.push.port import DeadLetter, DeliveryRecord
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 
 
@@ -58,18 +58,12 @@ class RecordsReader(Protocol):
         """How far back the records of this lane's worker are complete."""
 
 
-class Buried(msgspec.Struct, frozen=True, kw_only=True):
-    """A dead letter as the newest burial left it, without its data. `origin`: its number before it moved to another worker."""
+class Buried(msgspec.Struct, frozen=True):
+    """A dead letter of some lane, without its data. `origin`: its number before it moved to another worker."""
 
-    number: int
     lane: LaneNumber
-    position: Position
-    reason: str
-    tries: int
-    first_at: Instant
-    last_at: Instant
-    head: bytes
     origin: int | None
+    letter: DeadLetter
 
 
 class Burials(msgspec.Struct, frozen=True):

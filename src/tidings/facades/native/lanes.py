@@ -9,6 +9,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
@@ -140,15 +141,7 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
 
 
 def _counts(counts: Counts) -> CountsView:
-    return CountsView(
-        dead=counts.dead,
-        bytes=counts.bytes,
-        last_delivered=time_of(counts.last_delivered),
-        timeouts=counts.timeouts,
-        client_errors=counts.client_errors,
-        server_errors=counts.server_errors,
-        other_errors=counts.other_errors,
-    )
+    return CountsView(**{**msgspec.structs.asdict(counts), "last_delivered": time_of(counts.last_delivered)})
 
 
 def _breaker(breaker: BreakerView) -> BreakerBody:

@@ -21,7 +21,7 @@ from tidings.log.position import LaneNumber, Offset, Partition, Position
 from tidings.log.sqlite.files import open_reader, translating
 
 ANY = (0, 1 << 62)
-_LETTER = 'number, partition, "offset", reason, tries, first_at, last_at, head, data'
+_LETTER = 'number, partition, "offset", reason, tries, first_at, last_at, head'
 _detail = msgspec.json.Decoder(LaneDetail).decode
 
 
@@ -48,34 +48,17 @@ class OneFile:
         return records[:limit]
 
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
-        found = f"SELECT {_LETTER} FROM dead_letters WHERE lane = ? AND raised = 0 AND number > ? ORDER BY number LIMIT ?"
+        found = f"SELECT {_LETTER}, data FROM dead_letters WHERE lane = ? AND raised = 0 AND number > ? ORDER BY number LIMIT ?"
         return [self._letter(*row) for row in self.rows(found, (lane, after - self.base, limit))]
 
     def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
-        found = f"SELECT {_LETTER} FROM dead_letters WHERE lane = ? AND raised = 0 ORDER BY number DESC LIMIT ?"
+        found = f"SELECT {_LETTER}, data FROM dead_letters WHERE lane = ? AND raised = 0 ORDER BY number DESC LIMIT ?"
         return [self._letter(*row) for row in self.rows(found, (lane, limit))]
 
     def burials(self, after: int, limit: int) -> list[Buried]:
         """Dead letters of any lane after a number of this file, raised ones too: they were buried all the same."""
-        rows = self.rows(
-            'SELECT number, lane, partition, "offset", reason, tries, first_at, last_at, head, origin FROM dead_letters '
-            "WHERE number > ? ORDER BY number LIMIT ?",
-            (after, limit),
-        )
-        return [
-            Buried(
-                number=self.base + number,
-                lane=lane,
-                position=_position(partition, offset),
-                reason=reason,
-                tries=tries,
-                first_at=first_at,
-                last_at=last_at,
-                head=head,
-                origin=origin,
-            )
-            for number, lane, partition, offset, reason, tries, first_at, last_at, head, origin in rows
-        ]
+        found = f"SELECT lane, origin, {_LETTER}, NULL FROM dead_letters WHERE number > ? ORDER BY number LIMIT ?"
+        return [Buried(lane, origin, self._letter(*row)) for lane, origin, *row in self.rows(found, (after, limit))]
 
     def standing(self, lane: LaneNumber, partition: Partition) -> tuple[int, Standing] | None:
         """When the lane was saved here, and its state; None when it never was."""

@@ -101,7 +101,7 @@ class SqliteDeliveryReader:
                 worker, _ = self.worker_of(file.base)
                 found += file.burials(seen.get(worker, 0), limit - len(found))
         # In the order of their numbers within each worker: the last one seen is the highest.
-        return Burials(found, dict(self.worker_of(letter.number) for letter in found))
+        return Burials(found, dict(self.worker_of(one.letter.number) for one in found))
 
     def worker_of(self, number: int) -> tuple[int, int]:
         return number >> NUMBER_BITS, number & ((1 << NUMBER_BITS) - 1)
