@@ -283,3 +283,36 @@ def test_what_retention_removed_while_it_waited_is_counted(tmp_path: Path) -> No
         assert world.reader.lane(lane).expired == 10
 
     in_world(tmp_path, scenario)
+
+
+def test_what_came_while_it_was_open_again_waited_too(tmp_path: Path) -> None:
+    """HOR-127: back to OPEN while resending; the second round sends what came meanwhile within the rate, and nothing twice."""
+
+    async def scenario(world: World) -> None:
+        endpoint = Endpoint()
+        with Receiver(endpoint) as receiver:
+            lane = world.subscribe("billing", receiver.url, **(WISHES | {"tries": 1}), republish_rate=5.0)
+            async with world.delivering():
+                await world.publish(1, lane)
+                await until(lambda: world.reader.lane(lane).state == "open")
+                await world.publish(19, lane, first=2)
+                endpoint.up = endpoint.well = True
+                await until(lambda: world.reader.lane(lane).state == "republishing")
+                await world.publish(3, lane, first=21)
+                await until(lambda: {"21", "22", "23"} <= set(ids(posts(receiver))))
+                endpoint.up = endpoint.well = False
+                await until(lambda: world.reader.lane(lane).state == "open")
+                await world.publish(7, lane, first=24)
+                tried = len(posts(receiver))
+                endpoint.up = endpoint.well = True
+            async with world.delivering():  # the gap is kept over a restart
+                await final(world, lane, 30)
+                await until(lambda: world.reader.lane(lane).state == "active")
+        sent = posts(receiver)[tried:]
+        assert all(sum(1 for other in sent if begin.at <= other.at < begin.at + 0.8) <= 5 for begin in sent)
+        assert {str(n) for n in range(24, 31)} <= set(ids(sent))
+        assert not {"21", "22", "23"} & set(ids(sent)), "they had arrived"
+        view = world.reader.lane(lane)
+        assert (view.delivered, view.expired, view.dead_letters) == (30, 0, 0)
+
+    in_world(tmp_path, scenario)

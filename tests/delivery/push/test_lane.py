@@ -159,10 +159,11 @@ class LaneMachine(RuleBasedStateMachine):
         item.sending = True
         self.sending.append(item)
 
-    @precondition(lambda self: self.state.back is None)
     @rule(ahead=st.integers(0, 30))
     def split(self, ahead: int) -> None:
-        self.state.split(Offset(self.state.cursor + ahead))
+        """The breaker opened and a probe succeeded: for the first time, or while what waited is being sent."""
+        parts = self.state.split if self.state.back is None else self.state.extend
+        parts(Offset(self.state.cursor + ahead))
         assert self.state.reach(sum(entry <= self.state.cursor for entry in self.entries)) == 0
         self.state.back_left()
 
@@ -180,7 +181,7 @@ class LaneMachine(RuleBasedStateMachine):
     def waited(self) -> list[int]:
         """What is in the back window and was not taken."""
         back = self.state.back
-        return [entry for entry in self.entries if back.cursor < entry <= back.until] if back is not None else []
+        return [entry for entry in self.entries if back.waits(Offset(entry))] if back is not None else []
 
     def opened(self) -> set[int]:
         return {*self.state.open, *(self.state.back.open if self.state.back is not None else ())}

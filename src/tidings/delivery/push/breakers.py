@@ -80,9 +80,13 @@ class Breakers:
 
     def _split(self, lane: PushLane, end: Offset) -> None:
         """What waited becomes a window of its own, so that new events need not wait for it. Ordered lanes have one order."""
-        if lane.gate.ordered or lane.state.back is not None or lane.policy is None or lane.policy.batch is not None:
+        state = lane.state
+        if lane.gate.ordered or lane.policy is None or lane.policy.batch is not None:
             return
-        lane.state.split(max(end, lane.state.cursor))
+        if state.back is None:
+            state.split(max(end, state.cursor))
+        else:
+            state.extend(max(end, state.cursor))
         lane.forget_read()
         self._engine.reading.place(lane)
         lane.state.back_left()

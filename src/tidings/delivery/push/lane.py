@@ -8,7 +8,8 @@ were final before and were asked for once more; they never move the low-water ma
 `failing_since` when the failures began that no success has ended yet (0: none).
 
 While what waited behind a breaker is sent, there are two windows: `back` holds what waited, and the cursor has moved to its end,
-so that new entries need not wait for the old ones. The low-water mark is that of `back` then.
+so that new entries need not wait for the old ones. The low-water mark is that of `back` then. When the breaker opens once more
+meanwhile, `back` grows to the end of the lane: what was taken after its old end is a gap in it.
 
 `taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
 difference to retention.
@@ -49,17 +50,32 @@ class Item(msgspec.Struct, gc=False):
 class Back(msgspec.Struct):
     """The entries after `cursor` and up to `until` that waited, and those of them and before that are open.
 
-    `left` is how many the lane has had after the cursor, or UNKNOWN.
+    `left` is how many of them were not taken, or UNKNOWN. `gaps` are ranges (first, last) that are not part of it.
     """
 
     cursor: Offset
     until: Offset
     left: int
     open: dict[Offset, Item]
+    gaps: list[tuple[Offset, Offset]] = []
 
     @property
     def low_water(self) -> Offset:
         return Offset(next(iter(self.open)) - 1) if self.open else self.cursor
+
+    def ranges(self) -> Iterator[tuple[Offset, Offset]]:
+        """What was not taken, as ranges: after the one and up to the other."""
+        after = self.cursor
+        for first, last in self.gaps:
+            if first - 1 > after:
+                yield after, Offset(first - 1)
+            after = max(after, last)
+        if self.until > after:
+            yield after, self.until
+
+    def waits(self, offset: Offset) -> bool:
+        """Whether an entry is in the window and was not taken."""
+        return any(after < offset <= until for after, until in self.ranges())
 
 
 class LaneState:
@@ -97,9 +113,8 @@ class LaneState:
     @property
     def low_water(self) -> Offset:
         """Everything of the lane at or below is final, redeliveries aside. Items are opened in rising order."""
-        if self.back is not None:
-            return self.back.low_water
-        return Offset(next(iter(self.open)) - 1) if self.open else self.cursor
+        opened = Offset(next(iter(self.open)) - 1) if self.open else self.cursor
+        return opened if self.back is None else min(opened, self.back.low_water)
 
     @property
     def size(self) -> int:
@@ -119,10 +134,11 @@ class LaneState:
 
     def done_ranges(self) -> Sequence[tuple[Offset, Offset]]:
         """The ranges (first, last) above the low-water mark in which everything is final."""
-        if self.back is None:
-            return _between(self.low_water, [*self.open, Offset(self.cursor + 1)])
-        waited = _between(self.back.low_water, [*self.back.open, Offset(self.back.cursor + 1)])
-        return [*waited, *_between(self.back.until, [*self.open, Offset(self.cursor + 1)])]
+        undone = [(offset, offset) for offset in self.open]
+        if self.back is not None:
+            undone += [(offset, offset) for offset in self.back.open]
+            undone += [(Offset(after + 1), until) for after, until in self.back.ranges()]
+        return _between(self.low_water, [*sorted(undone), (Offset(self.cursor + 1), self.cursor)])
 
     def item_at(self, offset: Offset) -> Item | None:
         """The open item of this entry, a redelivery included."""
@@ -144,6 +160,17 @@ class LaneState:
         """
         self.back = Back(self.cursor, until, self.taken, self.open)
         self.open, self.cursor, self.taken = {}, until, UNKNOWN
+
+    def extend(self, until: Offset) -> None:
+        """The breaker opened once more: what came meanwhile waited too, so the back window goes on to `until`.
+
+        What was taken after its old end is left out. How many are in it is told as after `split`.
+        """
+        assert self.back is not None
+        if self.cursor > self.back.until:
+            self.back.gaps = [*self.back.gaps, (Offset(self.back.until + 1), self.cursor)]
+        self.back.left = UNKNOWN if UNKNOWN in (self.back.left, self.taken) else self.taken - self.back.left
+        self.back.until, self.cursor, self.taken = until, until, UNKNOWN
 
     def back_left(self) -> None:
         """It is known now how many entries were taken up to the end of the back window: so many are in it."""
@@ -189,7 +216,7 @@ class LaneState:
     def _table(self, item: Item) -> dict[Offset, Item]:
         if item.again:
             return self.again
-        return self.back.open if self.back is not None and item.offset <= self.back.until else self.open
+        return self.back.open if self.back is not None and item.offset in self.back.open else self.open
 
     def close(self, item: Item) -> bool:
         """The item is final. False: it was taken away meanwhile, and what came of it counts no more."""
@@ -209,7 +236,7 @@ class LaneState:
         """Put entries on the redelivery list; the items that are now due. What is yet to be taken is sent anyway."""
         due = []
         for offset in offsets:
-            if offset > self.cursor or (self.back is not None and self.back.cursor < offset <= self.back.until):
+            if offset > self.cursor or (self.back is not None and self.back.waits(offset)):
                 continue
             item = self.item_at(offset)
             if item is None:
@@ -226,7 +253,7 @@ class LaneState:
         How many were taken up to there is for `reach` to tell.
         """
         if self.back is not None:
-            self.open = {**self.back.open, **self.open}
+            self.open = dict(sorted({**self.back.open, **self.open}.items()))
             self.cursor, self.back = max(self.back.cursor, min(to, self.cursor)), None
         if to >= self.cursor:
             self.open.clear()
@@ -237,13 +264,13 @@ class LaneState:
         self.taken = UNKNOWN
 
 
-def _between(last: Offset, offsets: Iterable[Offset]) -> list[tuple[Offset, Offset]]:
-    """The ranges after `last` that rising offsets leave free."""
+def _between(last: Offset, undone: Iterable[tuple[Offset, Offset]]) -> list[tuple[Offset, Offset]]:
+    """The ranges after `last` that rising ranges leave free."""
     ranges = []
-    for offset in offsets:
-        if offset > last + 1:
-            ranges.append((Offset(last + 1), Offset(offset - 1)))
-        last = offset
+    for first, until in undone:
+        if first > last + 1:
+            ranges.append((Offset(last + 1), Offset(first - 1)))
+        last = max(last, until)
     return ranges
 
 
@@ -272,6 +299,7 @@ class Saved(msgspec.Struct, frozen=True, array_like=True):
     failing_since: int = 0
     breaker: Breaker = CLOSED
     back: tuple[int, int, int, list[Row]] | None = None
+    gaps: Sequence[tuple[int, int]] = ()
 
 
 def encode(state: LaneState) -> bytes:
@@ -279,7 +307,7 @@ def encode(state: LaneState) -> bytes:
     items, again = [*map(_row, state.open.values())], [*map(_row, state.again.values())]
     kept = state.back
     back = None if kept is None else (kept.cursor, kept.until, kept.left, [*map(_row, kept.open.values())])
-    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back)
+    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back, [] if kept is None else kept.gaps)
     return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken, *wait))
 
 
@@ -301,7 +329,8 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
         item.again = True
     if saved.back is not None:
         cursor, until, left, rows = saved.back
-        state.back = Back(Offset(cursor), Offset(until), left, {item.offset: item for item in map(_item, rows)})
+        gaps = [(Offset(first), Offset(last)) for first, last in saved.gaps]
+        state.back = Back(Offset(cursor), Offset(until), left, {item.offset: item for item in map(_item, rows)}, gaps)
     return state
 
 

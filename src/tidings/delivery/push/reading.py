@@ -69,9 +69,12 @@ class Reading:
         """Read the next entries of the back window into `back_ready`. False: there are none any more."""
         back = lane.state.back
         assert back is not None
-        found = self.between(lane, back.cursor, back.until)
-        lane.back_ready.extend(found)
-        return bool(found)
+        for after, until in back.ranges():
+            found = self.between(lane, after, until)
+            if found:
+                lane.back_ready.extend(found)
+                return True
+        return False
 
     def between(self, lane: PushLane, after: Offset, until: Offset) -> list[Parcel]:
         """The next few entries after `after` and up to `until`, whatever became of them. None: there are none any more."""

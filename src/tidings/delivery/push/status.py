@@ -86,9 +86,9 @@ def _in_lane(offset: Offset, standing: Standing, last: Last | None) -> tuple[Ite
     back = state.back
     if item is not None:
         word = "redelivering"
-    elif back is not None and offset <= back.until:
+    elif back is not None and (offset in back.open or back.waits(offset)):
         item = back.open.get(offset)
-        word = "redelivering" if item is not None else "waiting" if offset > back.cursor else ""
+        word = "redelivering" if item is not None else "waiting"
     elif offset > state.cursor:
         # What was final before and lies ahead again was rewound.
         word = "redelivering" if last is not None and last.record.state in FINAL else "processed"
