@@ -17,8 +17,12 @@ from tests.soak.sampling import MEASURES, Sample, grown, look
 TOPIC = "soak"
 SETTINGS = '[push]\nretry_first = "200ms"\nretry_max = "2s"\nattempt_timeout = "3s"\nconnect_timeout = "2s"\n'
 
-SHARES: dict[str, int] = {"slow": 3, "strict": 3, "keyed": 1, "batched": 1}
-"""Of every so many events one is for this kind; the ill ones get every third, since nobody takes them."""
+FILTERS: dict[int, str] = {3: "third = 0", 6: 'third = 0 and region = "EU"'}
+SHARES: dict[str, int] = {"slow": 3, "keyed": 3, "strict": 6, **dict.fromkeys(ILL, 3)}
+"""Of every so many events one is for this kind; all for the others. Strict order waits for the disk before each."""
+
+PAUSE = 1.0
+"""Seconds between two requests of a publisher, each with twenty events or so."""
 
 POLICIES: dict[str, dict[str, Any]] = {
     "strict": {"ordering": "strict", "tries": 1000},
@@ -64,7 +68,7 @@ def run(folder: Path, *, seconds: float, every: float, say: Callable[[str], None
     """Publish for so long, looking every so many seconds."""
     report, endpoints = Report(), Endpoints()
     hub = Hub(folder / "data", SETTINGS).start().wait_live()
-    publishers = [Publisher(f"p{n}", TOPIC, hub, pause=0.2) for n in range(2)]
+    publishers = [Publisher(f"p{n}", TOPIC, hub, pause=PAUSE) for n in range(2)]
     try:
         _declare(hub, endpoints)
         hub.wait_ready()
@@ -90,16 +94,12 @@ def run(folder: Path, *, seconds: float, every: float, say: Callable[[str], None
     return report
 
 
-def _share(kind: str) -> int:
-    return SHARES.get(kind, 1 if kind in WELL else 3)
-
-
 def _declare(hub: Hub, endpoints: Endpoints) -> None:
     assert hub.call("PUT", f"/api/topics/{TOPIC}", {}).status == 201
     for kind in (*WELL, *ILL):
         body: dict[str, Any] = {"topic": TOPIC, "delivery": {"url": endpoints.url_of(kind), **POLICIES.get(kind, {})}}
-        if _share(kind) == 3:
-            body["where"] = "third = 0"
+        if kind in SHARES:
+            body["where"] = FILTERS[SHARES[kind]]
         answer = hub.call("PUT", f"/api/subscriptions/{kind}", body)
         assert answer.status == 201, answer.body
 
@@ -113,7 +113,7 @@ def _rest(hub: Hub, endpoints: Endpoints, publishers: Sequence[Publisher], patie
 
 
 def _wanted(kind: str, publishers: Sequence[Publisher]) -> list[str]:
-    share = _share(kind)
+    share = SHARES.get(kind, 1)
     return [event for publisher in publishers for event, n in publisher.acknowledged.items() if n % share == 0]
 
 

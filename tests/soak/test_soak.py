@@ -19,7 +19,7 @@ def test_good_endpoints_get_everything_beside_bad_ones_and_nothing_is_lost(tmp_p
     report = run(tmp_path, seconds=60, every=3)
 
     assert report.lost == [], report.verdict
-    assert report.acknowledged > 1000, report.verdict
+    assert report.acknowledged > 100, report.verdict
     assert max(sample.parts["deliver"]["sockets"] for sample in report.samples) < MOST_SOCKETS
     written = report.write(tmp_path / "report")
     assert report.verdict in written.read_text()
