@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.command import Hub, command
-from tidings.cli.show import print_json, print_table, say
+from tidings.cli.show import print_json, print_table, print_warnings, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, Rejected
 from tidings.serve.exit_codes import DONE, FAILED
@@ -38,7 +38,11 @@ def test(
         raise Rejected("only one of filter and event can come from stdin")
     chosen = {"filter": {"dialect": dialect, "filter": _value(_given(filter))}}
     found = hub.client.post("/api/filters/test", {**chosen, **_event(_given(event))})
-    print_json(found) if hub.json else say(found["text"])
+    if hub.json:
+        print_json(found)
+    else:
+        say(found["text"])
+        print_warnings(found)
     return DONE if found["matches"] else FAILED
 
 

@@ -28,6 +28,12 @@ def print_error(sentence: str) -> None:
     print(f"{red}{sentence}{plain}", file=sys.stderr, flush=True)
 
 
+def print_warnings(answer: Mapping[str, Any]) -> None:
+    """What the hub's answer warns of, apart from what was asked for."""
+    for sentence in answer.get("warnings") or ():
+        print(f"warning: {sentence}", file=sys.stderr, flush=True)
+
+
 def console() -> Console:
     from rich.console import Console
 

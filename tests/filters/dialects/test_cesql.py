@@ -18,7 +18,6 @@ from tidings.filters import RouteSpec, explain, matches, parse, printed
 from tidings.filters.algebra import Always, Cesql, Filter, Not, all_of, any_of
 from tidings.filters.cesql import parse as expression
 from tidings.filters.cesql import passes
-from tidings.filters.lint import advice
 from tidings.filters.routing.implied import implied
 
 __all__ = ["way"]
@@ -83,12 +82,6 @@ def test_an_explanation_shows_value_error_and_parts() -> None:
     assert {"expression": "type = 'order.created'", "value": True} in cause["parts"]
     text = str(explain(parse("cesql", "retries + 1 > 20"), EVENT))
     assert "does not hold: it is false; retries is 12; retries + 1 is 13" in text
-
-
-def test_advice_is_found_wherever_sql_stands() -> None:
-    mixed = {"sql": "EXISTS a AND EXISTS b OR EXISTS c"}
-    assert len(advice(parse("cloudevents", {"all": [{"not": mixed}, {"any": [mixed, {"sql": "EXISTS a"}]}]}))) == 2
-    assert advice(parse("cloudevents", {"exact": {"type": "a"}})) == []
 
 
 IMPLIED: list[tuple[str, str]] = [

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
 from tidings.facades import changing, handshaking
+from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
@@ -71,6 +72,9 @@ class Applied(Wire):
     secrets: dict[str, str] | None = Field(
         default=None, description="Signing secrets that were made, by subscription; shown once."
     )
+    warnings: list[str] | None = Field(
+        default=None, description="What in the changed documents may not be meant as it is written."
+    )
 
 
 @router.post("/api/apply")
@@ -91,8 +95,26 @@ async def apply(
     steps = [Step(action=s.action, kind=s.kind, name=s.name, changes=s.changes) for s in found.steps]
     made = {} if dry_run else _secrets(given)
     return Applied(
-        dry_run=dry_run, steps=steps, unchanged=found.unchanged, revision=parts.snapshot.revision, secrets=made or None
+        dry_run=dry_run,
+        steps=steps,
+        unchanged=found.unchanged,
+        revision=parts.snapshot.revision,
+        secrets=made or None,
+        warnings=_warnings(parts, found.puts) or None,
     )
+
+
+def _warnings(parts: Parts, documents: Iterable[Document]) -> list[str]:
+    return [f"{_told(one)}: {sentence}" for one in documents for sentence in advice_on(one, parts.regex)]
+
+
+def _told(document: Document) -> str:
+    match document:
+        case Exposure(topic=topic):
+            return f"exposure {topic}"
+        case Subscription(name=name):
+            return f"subscription {name}"
+    return type(document).__name__.lower()
 
 
 async def _shaken(parts: Parts, body: HubDocument, given: list[Document]) -> list[Document]:

@@ -12,6 +12,7 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.errors import NotFound
 from tidings.facades import changing
+from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
 from tidings.facades.native.scope_body import ScopeBody, scopes_from, shown_scopes
 from tidings.facades.native.wire import Wire, name_in_path, same_name
@@ -37,6 +38,7 @@ class ExposureBody(Wire):
     scopes: dict[str, ScopeBody] = Field(
         default_factory=dict, description="What subscriptions choose from; `default` holds for those that name none."
     )
+    warnings: list[str] | None = Field(default=None, description="Only shown: what may not be meant as it is written.")
 
 
 class ExposureView(ExposureBody):
@@ -125,7 +127,7 @@ async def put_exposure(topic: str, body: ExposureBody, parts: PartsOf, caller: C
     created = wanted.topic not in parts.snapshot.exposures
     await changing.put(parts, [wanted], caller.name)
     response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
-    return view_of(wanted)
+    return view_of(wanted).model_copy(update={"warnings": advice_on(wanted, parts.regex) or None})
 
 
 @router.delete("/api/exposures/{topic:path}", status_code=HTTPStatus.NO_CONTENT)

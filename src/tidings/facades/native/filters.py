@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from fastapi import APIRouter
@@ -16,10 +16,6 @@ from tidings.events.model import Event
 from tidings.facades.native.callers import Caller, PartsOf
 from tidings.facades.native.subscription_body import WHERE, FilterBody
 from tidings.facades.native.wire import Wire
-from tidings.facades.parts import Parts
-
-if TYPE_CHECKING:
-    from tidings.filters import Filter
 
 router = APIRouter(tags=["filters"])
 
@@ -40,6 +36,7 @@ class TestView(Wire):
     because: list[Any]
     tree: Any
     text: str = Field(description="The same in words.")
+    warnings: list[str] | None = Field(default=None, description="What in the filter may not be meant as it is written.")
 
 
 @router.post("/api/filters/test")
@@ -48,19 +45,20 @@ async def test_filter(body: TestBody, parts: PartsOf, caller: Caller) -> TestVie
     caller.require(Right.SUBSCRIBE)
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
+    from tidings.filters.lint import advice
 
-    explanation = filters.explain(_filter(body, parts), event_of(body))
-    return TestView(**explanation.as_json(), text=str(explanation))
+    dialect, written = _written(body)
+    parsed = filters.parse(dialect, written, parts.regex)
+    explanation = filters.explain(parsed, event_of(body))
+    warnings = list(map(str, advice(dialect, written, parsed)))
+    return TestView(**explanation.as_json(), text=str(explanation), warnings=warnings or None)
 
 
-def _filter(body: TestBody, parts: Parts) -> Filter:
-    from tidings import filters
-
+def _written(body: TestBody) -> tuple[str, Any]:
+    """The dialect of the filter to try, and the filter."""
     if (body.where is None) == (body.filter is None):
         raise Malformed("a filter is needed", expected="where or filter")
-    if body.filter is not None:
-        return filters.parse(body.filter.dialect, body.filter.filter, parts.regex)
-    return filters.parse(WHERE, body.where, parts.regex)
+    return (WHERE, body.where) if body.filter is None else (body.filter.dialect, body.filter.filter)
 
 
 class HasEvent(Protocol):

@@ -93,6 +93,7 @@ class SubscriptionBody(Wire):
         default="none", description="Ask the callback for its consent first, and what to do when it knows no handshake."
     )
     consent: str | None = Field(default=None, description="Only shown: given, pending or unverified, where it was asked for.")
+    warnings: list[str] | None = Field(default=None, description="Only shown: what may not be meant as it is written.")
 
 
 class SubscriptionView(Wire):
@@ -121,7 +122,8 @@ class SubscriptionAnswer(SubscriptionView):
     """A subscription as it was just put."""
 
     warnings: list[str] = Field(
-        default=[], description="What will keep deliveries from arriving. Left out when there is nothing."
+        default=[],
+        description="What keeps deliveries from arriving, or may not be meant as it is written. Left out when there is nothing.",
     )
 
     @model_serializer(mode="wrap")

@@ -10,6 +10,7 @@ from tidings.access.principals import Principal, Right
 from tidings.access.signing_keys import shown_once
 from tidings.errors import Forbidden
 from tidings.facades import changing, handshaking
+from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.credential_body import headers_shown, signing_shown
 from tidings.facades.native.subscription_body import (
@@ -83,7 +84,9 @@ async def put_subscription(
     stored = await _store(parts, caller, wanted)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
     view = shown(parts, stored, secret_in(wanted))
-    return SubscriptionAnswer(**dict(view), warnings=handshaking.warnings_about(parts, stored))
+    return SubscriptionAnswer(
+        **dict(view), warnings=[*handshaking.warnings_about(parts, stored), *advice_on(stored, parts.regex)]
+    )
 
 
 async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subscription:
