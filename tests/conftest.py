@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SLOW = (
     *(f"delivery/push/test_{name}.py" for name in ("batches", "breaker", "crash", "engine", "expired", "fairness")),
-    *(f"delivery/push/test_{name}.py" for name in ("known_deliveries", "orders", "workers")),
+    *(f"delivery/push/test_{name}.py" for name in ("known_deliveries", "orders", "retention", "workers")),
     "cli/test_commands.py",
     "cli/test_serving.py",
     "delivery/push/test_told.py",
@@ -23,7 +23,7 @@ SLOW = (
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
     "facades/horizon/test_sse.py",
-    "facades/sse/test_streams.py",
+    *(f"facades/sse/test_{name}.py" for name in ("streams", "switching")),
     "ingest/test_protocol.py",
 )
 """Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""

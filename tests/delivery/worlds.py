@@ -55,6 +55,7 @@ class World:
         self.board = Board(folder / "run", "deliver")
         self.topic = self._put(a_topic("orders")).number
         self._commands = 0
+        self.last_published = Instant(0)
 
     def subscribe(self, name: str, url: str, **push: Any) -> LaneNumber:
         """A pushed subscription; its lane."""
@@ -63,6 +64,11 @@ class World:
     def change(self, name: str, url: str, **push: Any) -> None:
         """Another delivery policy for a subscription that is there."""
         self._put(a_subscription(name, delivery=Push(url=url, **push)))
+
+    def retain(self, name: str, url: str, seconds: float, marks: int = 0, **push: Any) -> None:
+        """Another retention for events of a subscription above these marks."""
+        document = a_subscription(name, delivery=Push(url=url, **push), retention=seconds)
+        self.registry.put([document], by="test", at=self.clock.now(), marks=embedded(marks))
 
     def subscribe_pull(self, name: str) -> LaneNumber:
         return self._put(a_subscription(name, delivery=Pull())).lane
@@ -131,6 +137,7 @@ class World:
 
     async def _append(self, drafts: Sequence[Draft], *lanes: LaneNumber) -> Sequence[Position]:
         positions = await self.log.append(drafts)
+        self.last_published = drafts[-1].at
         offsets = [position.offset for position in positions]
         blocks = [packed(lane, offsets) for lane in sorted(lanes)]
         self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))

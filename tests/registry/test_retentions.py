@@ -11,7 +11,7 @@ from tests.builders import a_name, a_subscription, a_topic
 from tidings.clock import SECOND, Instant
 from tidings.log.position import EMBEDDED, Offset, Position, embedded
 from tidings.registry.model import Name, NamespaceSource, Pull, Snapshot, Stream, Subscription
-from tidings.registry.rules.retentions import Kept, Retentions
+from tidings.registry.rules.retentions import Kept, Retentions, topics_kept
 from tidings.registry.store import SqlRegistryWriter, open_reader, open_writer
 
 HOUR, DAY = 3600.0, 86400.0
@@ -79,3 +79,16 @@ def test_until_is_counted_from_publishing() -> None:
     former = Kept(HOUR, ((embedded(5), 2 * HOUR),))
     assert [former.until(at(offset), Instant(0)) for offset in (5, 6)] == [Instant(7200 * SECOND), Instant(3600 * SECOND)]
     assert former.longest == 2 * HOUR
+
+
+def test_a_topic_is_kept_as_long_as_anybody_needs_it(store: SqlRegistryWriter) -> None:
+    put(store, 3 * DAY, 0)
+    store.put([a_topic("orders", retention=HOUR), a_topic("other")], by="ann", at=Instant(1), marks=embedded(5))
+    numbers = {str(name): topic.number for name, topic in store.snapshot().topics.items()}
+    wanted = {numbers["orders"]: 3 * DAY, numbers["other"]: 7 * DAY}
+    assert topics_kept(store.snapshot(), 7 * DAY) == wanted
+    put(store, 60.0, 10)
+    assert topics_kept(store.snapshot(), 7 * DAY) == wanted, "events from before are kept as they were"
+    whole = a_subscription("whole", source=NamespaceSource("default"), retention=9 * DAY)
+    store.put([whole], by="ann", at=Instant(1), marks=embedded(10))
+    assert set(topics_kept(store.snapshot(), 7 * DAY).values()) == {9 * DAY}

@@ -13,6 +13,7 @@ from tidings.log.port import LanesReader, LogWriter, Retention
 from tidings.log.position import COMMANDS, START, Marks, TopicNumber
 from tidings.registry.model import Change, Snapshot, Topic
 from tidings.registry.port import RegistryWriter
+from tidings.registry.rules.retentions import topics_kept
 
 GRACE = 3600.0
 """Seconds that entries stay after access to them has expired, so that nobody is cut off in the middle of a read."""
@@ -74,10 +75,7 @@ class RetentionSweep:
         """One round; how many entries went."""
         await asyncio.to_thread(self._follow_audit)
         now, routed = self._clock.now(), self._lanes.routed()
-        kept: Mapping[TopicNumber, float | None] = {
-            **self._audit.topics,
-            **{topic.number: topic.retention for topic in snapshot.topics.values()},
-        }
+        kept: Mapping[TopicNumber, float | None] = {**self._audit.topics, **topics_kept(snapshot, self._default)}
         gone = await self._log.trim(retentions(kept.items(), self._default, now), routed)
         longest = max((seconds for seconds in kept.values() if seconds is not None), default=self._default)
         below = governed_from(self._audit.changes, max(longest, self._default), routed, now)

@@ -53,8 +53,9 @@ class Streaming:
         self.deliver.wait()
 
     def subscribe(self, name: str, kind: str = "sse", **body: Any) -> LaneNumber:
-        delivery = {"kind": kind} if kind != "push" else {"kind": kind, "url": body.pop("url")}
-        answer = self.api.call("PUT", f"/api/subscriptions/{name}", {"topic": "orders", "delivery": delivery, **body})
+        retention = body.pop("retention", None)
+        wanted = {"topic": "orders", "delivery": {"kind": kind, **body}, "retention": retention}
+        answer = self.api.call("PUT", f"/api/subscriptions/{name}", wanted)
         assert answer.status in (200, 201), answer.body
         return self.lane(name)
 

@@ -19,6 +19,7 @@ from tidings.delivery.push.engine import Around, Engine
 from tidings.delivery.push.exchange import GuardedExchange
 from tidings.delivery.push.holding import Gateway, Holding
 from tidings.delivery.push.known_sender import KnownSender
+from tidings.delivery.push.letters import LetterSweep
 from tidings.delivery.push.reaching import Reach
 from tidings.delivery.push.sender import Sender
 from tidings.delivery.push.sharing import owner_of
@@ -87,6 +88,7 @@ class Worker:
         self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
         self._streams = StreamServer(self._engine, clock, settings.sse.max_streams, self._adopt)
+        self._letters = LetterSweep(parts.store, parts.log, self._engine.ledger, clock)
         self._number = number
         self._touched = 0
 
@@ -162,6 +164,8 @@ class Worker:
     async def _trim(self) -> None:
         while True:
             await asyncio.sleep(TRIM_INTERVAL)
+            with _tolerating_unavailable():
+                self._letters.sweep([lane for number in self._engine.all_lanes() if (lane := self._engine.lane(number))])
             await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
 
 

@@ -143,6 +143,9 @@ class DeliveryStore(Protocol):
     def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
         """Dead letters of a lane (None: all that are not raised; else these, raised ones too). As of the last save."""
 
+    def letters(self, key: LaneKey) -> Sequence[Offset]:
+        """Where the dead letters of a lane are, raised ones too, oldest first. As of the last save; cheap."""
+
     def result(self, command_id: str) -> str | None:
         """The result of a command that was applied, as of the last save."""
 

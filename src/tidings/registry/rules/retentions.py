@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tidings.clock import SECOND, Instant
-from tidings.log.position import START, LaneNumber, Marks, Position
+from tidings.log.position import START, LaneNumber, Marks, Position, TopicNumber
 from tidings.registry.model import FormerRetention, Name, NamespaceSource, Snapshot, Subscription, Topic, TopicsSource
 
 Former = Mapping[LaneNumber, tuple[FormerRetention, ...]]
@@ -71,6 +71,25 @@ def former_of(steps: Iterable[FormerRetention], now: float | None) -> tuple[Form
     if known and known[-1].seconds == now:
         known.pop()
     return tuple(known)
+
+
+def topics_kept(snapshot: Snapshot, default: float) -> dict[TopicNumber, float]:
+    """How long each topic's events are needed: by the topic itself, and by every subscription that says so, now or before."""
+    kept = {one.number: default if one.retention is None else one.retention for one in snapshot.topics.values()}
+    for subscription in snapshot.subscriptions.values():
+        former = (one.seconds for one in snapshot.former.get(subscription.lane, ()))
+        longest = max((one for one in (subscription.retention, *former) if one is not None), default=0.0)
+        for topic in _topics(subscription, snapshot) if longest else ():
+            kept[topic.number] = max(kept[topic.number], longest)
+    return kept
+
+
+def _topics(subscription: Subscription, snapshot: Snapshot) -> Iterable[Topic]:
+    match subscription.source:
+        case TopicsSource(names):
+            return [snapshot.topics[name] for name in names if name in snapshot.topics]
+        case NamespaceSource(namespace):
+            return [topic for topic in snapshot.topics.values() if topic.name.namespace == namespace]
 
 
 class Retentions:

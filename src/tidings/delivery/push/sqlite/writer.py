@@ -102,6 +102,11 @@ class SqliteDeliveryStore:
                 rows = [row for o in offsets for row in self._db.execute(f'{query} AND "offset" = ?', (*key, o))]
         return {Offset(row[0]): Burial(key, *row) for row in rows}
 
+    def letters(self, key: LaneKey) -> Sequence[Offset]:
+        query = 'SELECT "offset" FROM dead_letters WHERE lane = ? AND partition = ? ORDER BY "offset"'
+        with self._lock, translating(self._path):
+            return [Offset(offset) for (offset,) in self._db.execute(query, key)]
+
     def result(self, command_id: str) -> str | None:
         with self._lock, translating(self._path):
             row = self._db.execute("SELECT result FROM applied WHERE id = ?", (command_id,)).fetchone()
