@@ -23,8 +23,9 @@ LOOKS = 20_000
 HISTORY = 1000
 BLOCKS = 32
 NARROW, WIDE = 1024, 1 << 40
-NOTED = frozenset(("retrying", "dead", "expired"))
-"""States that no packed record has: events in them are found without walking through all that was delivered at once."""
+NOTED = frozenset(("dead", "expired"))
+FEW = NOTED | {"retrying"}
+"""States of events that have a fact of their own, or are among the open items: found without walking through all the others."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class Statuses:
     def page(self, lane: LaneNumber, question: Question) -> StatusPage:
         """The next statuses that were asked for."""
         look = _Look(self._records, self._lanes, lane, question)
-        return look.at_noted() if question.states and question.states <= NOTED else look.at_all()
+        return look.at_few() if look.wants_few() else look.at_all()
 
 
 class _Look:
@@ -85,6 +86,15 @@ class _Look:
         self._standing: Standing = records.standing(lane)
         self._ranges = records.ranges(lane, EMBEDDED)
         self._below = Offset(min(question.below, end)) if question.below is not None else end
+
+    def wants_few(self) -> bool:
+        """Whether only states were asked for whose events are found without walking through all the others."""
+        absent = set()
+        if self._standing.word != "deleted":
+            absent.add("deleted")
+        if not any(one.state == "skipped" for one in self._ranges):
+            absent.add("skipped")
+        return bool(self._question.states) and self._question.states - absent <= FEW
 
     def at_all(self) -> StatusPage:
         """Go through everything that the lane holds or that is recorded of it."""
@@ -102,12 +112,13 @@ class _Look:
                 return StatusPage(found, Offset(low + 1))
         return StatusPage(found, None)
 
-    def at_noted(self) -> StatusPage:
-        """Go through the events of which more is recorded than that they were delivered at once."""
+    def at_few(self) -> StatusPage:
+        """Go through the open items and the events with facts of the states asked for."""
         found: list[DeliveryStatus] = []
         limit = min(LOOKS // 10, 4 * self._question.limit)
         items = sorted({item.offset for item in self._standing.state.items() if item.offset < self._below}, reverse=True)
-        noted = self._records.noted(self._lane, EMBEDDED, self._below, sorted(NOTED), limit)
+        states = sorted(self._question.states & NOTED)
+        noted = self._records.noted(self._lane, EMBEDDED, self._below, states, limit) if states else []
         lowest = noted[-1] if len(noted) == limit else START
         for offset in sorted({*noted, *(offset for offset in items if offset >= lowest)}, reverse=True):
             if offset <= self._question.above:
