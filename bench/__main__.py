@@ -15,6 +15,7 @@ GROUPS = {
     "routing": "routing a backlog on Spark",
     "delivery": "pushing to a fast sink, beside the bare client",
     "feeds": "serving feeds, beside a raw read of the log",
+    "feeds_client": "reading a canned feed, beside a bare loop",
     "arrival": "a whole hub: latency, silence, memory, idling (about ten minutes)",
 }
 

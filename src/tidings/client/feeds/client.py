@@ -142,7 +142,7 @@ class FeedClient:
     def wanted(self, events: Sequence[Event]) -> tuple[Event, ...]:
         """The events of the types asked for: a server is free to send others as well (FCL-21)."""
         if self._types is None:
-            return tuple(events)
+            return events if isinstance(events, tuple) else tuple(events)
         return tuple(event for event in events if self._is_wanted(event))
 
     async def keep_at_publisher(self, known: Discovery, partition: str, cursor: str) -> None:

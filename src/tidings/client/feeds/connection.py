@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
-_LIMIT = 1 << 18
+_LIMIT = 1 << 16
 _CONNECT = 30.0
 _HEAD_LINES = 200
 _MOVED = (301, 302, 303, 307, 308)

@@ -23,21 +23,27 @@ LINE_LIMIT = 16 << 20
 _OBJECT, _STRING = b'{"'
 _NOTHING = msgspec.Raw()
 
+_any = msgspec.json.Decoder()
+_last: tuple[bytes, Any] = (b"", None)
+"""What was decoded last. Asking one event for several things decodes it once; keeping all of a batch would double the cost."""
 
-class Event(msgspec.Struct, eq=False):
+
+class Event(msgspec.Struct, eq=False, gc=False):
     """One event: `raw` is the JSON text of its `data`, byte for byte as it came; `headers` are those of version 1."""
 
     partition: str
     raw: bytes
     headers: dict[str, Any] | None = None
-    _decoded: Any = msgspec.UNSET
 
     @property
     def data(self) -> Any:
-        """The event itself, a dict (most often a CloudEvent) or a string. Decoded when first asked for."""
-        if self._decoded is msgspec.UNSET:
-            self._decoded = msgspec.json.decode(self.raw)
-        return self._decoded
+        """The event itself, a dict (most often a CloudEvent) or a string. Decoded when asked for."""
+        global _last
+        raw, value = _last
+        if raw is not self.raw:
+            value = _any.decode(self.raw)
+            _last = (self.raw, value)
+        return value
 
     def __repr__(self) -> str:
         return f"Event({self.partition!r}, {self.raw[:80]!r})"
@@ -73,7 +79,7 @@ class Batch(Sequence[Event]):
         return self.events[index]
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     data: msgspec.Raw = _NOTHING
     cursor: str | None = None
     partition: int | str | None = None
@@ -81,7 +87,6 @@ class _Line(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Line)
-_any = msgspec.json.Decoder()
 
 
 class Lines:
@@ -135,18 +140,22 @@ class Lines:
         if len(lines) != whole.count(b"\n"):
             # Blank lines, and whatever else is not one object a line, are looked at one by one.
             lines = [line for one in whole.split(b"\n") if (line := _one(one)) is not None]
-        return list(self._said(lines))
+        return self._said(lines)
 
-    def _said(self, lines: list[_Line]) -> Iterator[Event | Checkpoint]:
+    def _said(self, lines: list[_Line]) -> list[Event | Checkpoint]:
+        said: list[Event | Checkpoint] = []
+        add, usual = said.append, self._partition
         for line in lines:
-            partition = self._partition if line.partition is None else str(line.partition)
+            named = line.partition
+            partition = usual if named is None else str(named)
             if line.data is not _NOTHING:
                 raw = bytes(line.data)
                 if raw[0] != _OBJECT and raw[0] != _STRING:
                     raise BadLine("the data of an event is neither an object nor a string", found=raw[:60])
-                yield Event(partition, raw, line.headers)
+                add(Event(partition, raw, line.headers))
             if line.cursor:
-                yield Checkpoint(partition, line.cursor)
+                add(Checkpoint(partition, line.cursor))
+        return said
 
 
 def _one(line: bytes) -> _Line | None:
