@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 DATA ?= ./tidings-data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser run test check lint bench bench-peers faults soak format clean
+.PHONY: help setup java browser foreign run test check lint bench bench-peers faults soak format clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | while IFS='|' read -r target text; do \
@@ -22,6 +22,9 @@ setup: $(STAMP) ## Make .venv with everything in requirements.lock
 
 java: $(STAMP) ## Find a Java for Spark, or install one
 	@scripts/java $(BIN)/python
+
+foreign: $(STAMP) ## Make environments for clients that others wrote, which tests read our feeds with
+	@scripts/foreign $(BIN)/python
 
 browser: ## Find a Chromium for the tests of pages, or install one
 	@scripts/browser
@@ -38,7 +41,7 @@ lint: $(STAMP)
 check: lint ## Lint, types, and the quick tests: no Spark, no hub, no waiting (under two minutes)
 	@$(BIN)/pytest -m "not spark and not hub and not slow"
 
-test: $(STAMP) java browser lint ## Everything: lint, types, all tests
+test: $(STAMP) java browser foreign lint ## Everything: lint, types, all tests
 	@$(BIN)/pytest
 
 bench: $(STAMP) java ## Measure speed; one table
@@ -58,5 +61,5 @@ format: $(STAMP) ## Format and tidy the code
 	@$(BIN)/ruff format src tests bench
 
 clean: ## Remove .venv and caches; data stays
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info build dist
+	@rm -rf $(VENV) .foreign .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info build dist
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

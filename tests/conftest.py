@@ -19,6 +19,7 @@ SLOW = (
     "cli/test_commands.py",
     "cli/test_serving.py",
     "delivery/push/test_told.py",
+    "facades/feeds/test_foreign_clients.py",
     "facades/feeds/test_waiting.py",
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
