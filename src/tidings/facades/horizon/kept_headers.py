@@ -1,14 +1,22 @@
-"""Which headers of a publish request go on to its subscribers (HOR-48): all but those named in the settings and hop-by-hop ones."""
+"""The headers of a publish request in one pass: what refuses it, its trace, and what goes on to subscribers (HOR-48, HOR-56).
+
+All go on but those named in the settings and those about this one request. What was found out about a header is remembered:
+clients send the same ones all the time.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
+from typing import NamedTuple
 
 from tidings.errors import Misconfigured
+from tidings.events import media
 from tidings.events.headers import RawHeaders
+from tidings.facades.horizon.refusals import Refusal, plain_refusal
 
-HOP_BY_HOP = (
+ABOUT_THIS_REQUEST = (
     "connection",
     "content-encoding",
     "content-type",
@@ -20,42 +28,74 @@ HOP_BY_HOP = (
     "transfer-encoding",
     "upgrade",
 )
-"""Headers about this one request, and how it is laid out: a delivery has its own."""
+"""Hop-by-hop headers, and how the body is laid out: a delivery has its own."""
 
+TRACE = "x-b3-traceid"
 KNOWN = 5000
+
 _VISIBLE = re.compile(rb"[\x20-\x7e\t]*")
+_TAKEN = ("application/json", "application/*", "*/*", "application/problem+json")
+_NO_JSON = plain_refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json")
+_NO_ANSWER = plain_refusal(HTTPStatus.NOT_ACCEPTABLE, "answers are JSON")
+
+
+class Header(NamedTuple):
+    """One header, judged. `name` empty: it is not kept."""
+
+    name: str
+    value: str
+    refusal: Refusal | None = None
+    is_json: bool = False
+
+
+class Told(NamedTuple):
+    """What the headers of one request say."""
+
+    kept: dict[str, str]
+    refusal: Refusal | None
 
 
 class KeptHeaders:
-    """Picks the headers to keep. What it found out about a header it remembers: clients send the same ones all the time."""
+    """Reads the headers of requests. Belongs to one event loop."""
 
     def __init__(self, dropped: Sequence[str]) -> None:
         try:
-            self._dropped = re.compile("|".join(f"(?:{one})" for one in (*dropped, *HOP_BY_HOP)), re.IGNORECASE)
+            self._dropped = re.compile("|".join(f"(?:{one})" for one in (*dropped, *ABOUT_THIS_REQUEST)), re.IGNORECASE)
         except re.error as error:
             raise Misconfigured(f"this is no regular expression: {error}", at="horizon.dropped_headers") from error
-        self._known: dict[tuple[bytes, bytes], tuple[str, str] | None] = {}
+        self._known: dict[tuple[bytes, bytes], Header] = {}
 
-    def of(self, headers: RawHeaders) -> dict[str, str]:
-        """The kept headers, names in lower case; a repeated one has each of its values once."""
+    def of(self, headers: RawHeaders) -> Told:
+        """The kept headers, names in lower case, a repeated one with each of its values once; and why the request is refused."""
         kept: dict[str, str] = {}
+        refusal: Refusal | None = None
+        is_json = False
         known = self._known
         for header in headers:
-            pair = known[header] if header in known else self._judged(header)
-            if pair is not None:
-                name, value = pair
-                if name not in kept:
-                    kept[name] = value
-                elif value not in kept[name].split(", "):
-                    kept[name] = f"{kept[name]}, {value}"
-        return kept
+            name, value, refused, json = known.get(header) or self._judged(header)
+            is_json = is_json or json
+            refusal = refusal or refused
+            if not name:
+                continue
+            if name not in kept:
+                kept[name] = value
+            elif value not in kept[name].split(", "):
+                kept[name] = f"{kept[name]}, {value}"
+        return Told(kept, refusal if is_json else _NO_JSON)
 
-    def _judged(self, header: tuple[bytes, bytes]) -> tuple[str, str] | None:
-        name, value = header[0].lower(), header[1]
-        pair = None
-        if _VISIBLE.fullmatch(value) and _VISIBLE.fullmatch(name) and not self._dropped.fullmatch(name.decode()):
-            pair = name.decode(), value.decode().strip()
+    def _judged(self, header: tuple[bytes, bytes]) -> Header:
+        name, text = header[0].lower().decode("latin-1"), header[1].decode("latin-1").strip()
+        visible = _VISIBLE.fullmatch(header[1]) and _VISIBLE.fullmatch(header[0])
+        kept = bool(visible) and not self._dropped.fullmatch(name)
+        is_json = name == "content-type" and media.essence_of(text) == media.JSON
+        refusal = _NO_ANSWER if name == "accept" and not _takes_json(text) else None
+        judged = Header(name if kept else "", text if kept else "", refusal, is_json)
         if len(self._known) >= KNOWN:
             self._known.clear()
-        self._known[header] = pair
-        return pair
+        self._known[header] = judged
+        return judged
+
+
+def _takes_json(accept: str) -> bool:
+    kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return any(kind in _TAKEN for kind in kinds)

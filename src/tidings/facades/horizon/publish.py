@@ -5,11 +5,10 @@ Checks run in the order of the documents, and the first that fails answers. Ever
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
 from collections.abc import Mapping
 from http import HTTPStatus
+from random import getrandbits
 from typing import Any
 
 import msgspec
@@ -25,8 +24,9 @@ from tidings.events.stored import BY, HEADERS
 from tidings.events.structured import payload_of
 from tidings.facades.horizon import admission
 from tidings.facades.horizon.admission import Admissions, Admitted
+from tidings.facades.horizon.deadlines import Deadlines
 from tidings.facades.horizon.fields import is_sound
-from tidings.facades.horizon.kept_headers import KeptHeaders
+from tidings.facades.horizon.kept_headers import TRACE, KeptHeaders, Told
 from tidings.facades.horizon.names import environment_of
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.parts import Parts
@@ -37,14 +37,12 @@ from tidings.log.port import Draft
 MEMBERS = ("specversion", "id", "source", "type", "time", "datacontenttype", "dataref")
 """What is kept of an event besides its data; anything else is accepted and not delivered (HOR-50)."""
 
-TRACE = b"x-b3-traceid"
 LARGE = 16 << 20
 FAILED = "Failed to publish event"
 
 _DEPTH = jsontext.MAX_DEPTH + 1
 _ENVELOPE = 256 << 10
 _CREATED = b"HTTP/1.1 201 Created\r\nx-b3-traceid: %b\r\n"
-_TAKEN = ("application/json", "application/*", "*/*", "application/problem+json")
 _encode = msgspec.json.Encoder().encode
 
 logger = logging.getLogger("tidings.horizon")
@@ -60,33 +58,36 @@ class Publish:
         settings = parts.settings.horizon
         self._settings = settings
         self._headers = KeptHeaders(settings.dropped_headers)
+        self._deadlines = Deadlines(settings.publish_timeout)
+        self._stamp = (0, "")
         self._large = frozenset(settings.large_types)
         self._largest_body = 2 * (LARGE if self._large else settings.data_bytes) + _ENVELOPE
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, environment: str) -> None:
         """Answer one request to a publish path."""
         if scope["method"] == "HEAD":
-            await _answer(send, HTTPStatus.NO_CONTENT, [(b"x-health-check-timestamp", _now(self._parts.clock.now()))])
+            now = self._now(self._parts.clock.now()).encode()
+            await _answer(send, HTTPStatus.NO_CONTENT, [(b"x-health-check-timestamp", now)])
             return
-        began = self._parts.clock.monotonic()
-        trace = next((value for name, value in scope["headers"] if name == TRACE), None) or os.urandom(8).hex().encode()
-        done = await self._tried(scope, receive, environment)
+        began, told = self._parts.clock.monotonic(), self._headers.of(scope["headers"])
+        trace = told.kept[TRACE].encode() if TRACE in told.kept else b"%016x" % getrandbits(64)
+        done = await self._tried(scope, receive, environment, told)
         if done is None:
             return
         if isinstance(done, Refusal):
             self._ingest.tally.refused(f"horizon-{done.status}")
             more = [(b"allow", b"POST, HEAD")] if done.status == HTTPStatus.METHOD_NOT_ALLOWED else []
-            await _answer(send, done.status, [*done.headers(), *more, (TRACE, trace)], done.body())
+            await _answer(send, done.status, [*done.headers(), *more, (TRACE.encode(), trace)], done.body())
             return
         self._ingest.tally.published(done.label, 1, self._parts.clock.monotonic() - began)
         cycle = scope.get(CYCLE)
         if cycle is None or not answer_at_once(cycle, _CREATED % trace, b""):
-            await _answer(send, HTTPStatus.CREATED, [(TRACE, trace)])
+            await _answer(send, HTTPStatus.CREATED, [(TRACE.encode(), trace)])
 
-    async def _tried(self, scope: Scope, receive: Receive, environment: str) -> Admitted | Refusal | None:
+    async def _tried(self, scope: Scope, receive: Receive, environment: str, told: Told) -> Admitted | Refusal | None:
         """What became of a request; None: whoever asked is gone."""
         try:
-            return await self._published(scope, receive, environment)
+            return await self._published(scope, receive, environment, told)
         except Unavailable as error:
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, FAILED, str(error), retry_after=error.retry_after)
         except TidingsError as error:
@@ -98,27 +99,30 @@ class Publish:
             logger.exception("publishing to %s failed", environment)
             return mistake()
 
-    async def _published(self, scope: Scope, receive: Receive, written: str) -> Admitted | Refusal:
+    async def _published(self, scope: Scope, receive: Receive, written: str, told: Told) -> Admitted | Refusal:
         """The steps of HOR-55 to HOR-63."""
         headers: RawHeaders = scope["headers"]
         if self._ingest.trusting:
             refuse_strangers(headers)
         by = self._parts.gate.identify_cached(headers) or await self._parts.gate.identify(headers)
-        refused = _kind_refusal(scope["method"], headers)
-        if refused is not None:
-            return refused
+        if scope["method"] != "POST":
+            return plain_refusal(
+                HTTPStatus.METHOD_NOT_ALLOWED, "POST publishes, HEAD asks for health; nothing else is possible"
+            )
+        if told.refusal is not None:
+            return told.refusal
         body = await read_body(headers, receive, self._largest_body, self._ingest.room)
         members = _members(body)
         environment = environment_of(written, self._settings.environment)
         if by.realm and by.realm != environment:
-            told = admission.WRONG_REALM.format(realm=by.realm, environment=written)
-            return Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", told)
+            wrong = admission.WRONG_REALM.format(realm=by.realm, environment=written)
+            return Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", wrong)
         if not is_sound(members):
             return admission.invalid(members)
-        return await self._stored(members, body, environment, by, headers)
+        return await self._stored(members, body, environment, by, told.kept)
 
     async def _stored(
-        self, members: Mapping[str, Any], body: bytes, environment: str, by: Principal, headers: RawHeaders
+        self, members: Mapping[str, Any], body: bytes, environment: str, by: Principal, kept: dict[str, str]
     ) -> Admitted | Refusal:
         event_type, raw = members["type"], payload_of(body) if "data" in members else b""
         limit = LARGE if event_type in self._large else self._settings.data_bytes
@@ -134,47 +138,33 @@ class Publish:
         if refused is not None:
             return refused
         now = self._parts.clock.now()
-        draft = _draft(admitted, members, raw, now, self._beside(headers, by))
-        return admitted if await self._appended(draft) else Refusal(HTTPStatus.GATEWAY_TIMEOUT, FAILED, FAILED)
-
-    def _beside(self, headers: RawHeaders, by: Principal) -> dict[str, Any]:
-        """What is stored beside the event: the headers that go on, and who published it (HOR-161)."""
-        kept = self._headers.of(headers)
-        beside: dict[str, Any] = {HEADERS: kept} if kept else {}
-        if not self._ingest.trusting:
-            beside[BY] = by.client_id or by.name
-        return beside
-
-    async def _appended(self, draft: Draft) -> bool:
-        """Whether the event is durable within the time; if not, it may be yet (HOR-63)."""
+        head = _encode(self._head(members, now, by, kept))
+        data = None if members.get("data") is None else _payload(members, raw)
         try:
-            async with asyncio.timeout(self._settings.publish_timeout):
-                await self._parts.log.append([draft])
+            draft = Draft(admitted.number, now, key_hash(members["id"]), head, data)
+            await self._deadlines.within(self._parts.log.append([draft]))
         except TimeoutError:
-            return False
-        return True
+            # It may be stored yet.
+            return Refusal(HTTPStatus.GATEWAY_TIMEOUT, FAILED, FAILED)
+        return admitted
 
+    def _head(self, members: Mapping[str, Any], now: Instant, by: Principal, kept: dict[str, str]) -> dict[str, Any]:
+        """What is stored besides the payload: the event's members, the headers that go on, and who published it (HOR-161)."""
+        head = {name: value for name in MEMBERS if (value := members.get(name)) is not None}
+        if "time" not in head:
+            head["time"] = self._now(now)
+        if kept:
+            head[HEADERS] = kept
+        if not self._ingest.trusting:
+            head[BY] = by.client_id or by.name
+        return head
 
-def _kind_refusal(method: str, headers: RawHeaders) -> Refusal | None:
-    """Whether method, content type and Accept are ours (HOR-56)."""
-    if method != "POST":
-        return plain_refusal(
-            HTTPStatus.METHOD_NOT_ALLOWED, f"{method} is not possible here; POST publishes, HEAD asks for health"
-        )
-    content_type = b""
-    for name, value in headers:
-        if name == b"content-type":
-            content_type = value
-        elif name == b"accept" and value != b"*/*" and not _takes_json(value):
-            return plain_refusal(HTTPStatus.NOT_ACCEPTABLE, "answers are JSON")
-    if content_type != b"application/json" and media.essence_of(content_type.decode("latin-1")) != media.JSON:
-        return plain_refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json")
-    return None
-
-
-def _takes_json(accept: bytes) -> bool:
-    kinds = [part.partition(";")[0].strip().lower() for part in accept.decode("latin-1").split(",")]
-    return any(kind in _TAKEN for kind in kinds)
+    def _now(self, now: Instant) -> str:
+        """The time in UTC with milliseconds, written once in each of them."""
+        moment = now // 1000
+        if moment != self._stamp[0]:
+            self._stamp = (moment, f"{rfc3339(now)[:-4]}Z")
+        return self._stamp[1]
 
 
 def _members(body: bytes) -> dict[str, Any]:
@@ -184,25 +174,12 @@ def _members(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _draft(admitted: Admitted, members: Mapping[str, Any], raw: bytes, now: Instant, beside: dict[str, Any]) -> Draft:
-    head = {name: value for name in MEMBERS if (value := members.get(name)) is not None}
-    if "time" not in head:
-        head["time"] = _now(now).decode()
-    data = None if members.get("data") is None else _payload(members, raw)
-    return Draft(admitted.number, now, key_hash(members["id"]), _encode({**head, **beside} if beside else head), data)
-
-
 def _payload(members: Mapping[str, Any], raw: bytes) -> bytes:
     """The bytes of the payload: JSON as it was written; text of another type as that text."""
     data, kind = members["data"], members.get("datacontenttype")
     if not isinstance(data, str) or media.is_json(kind):
         return raw
     return data.encode(media.codec_of(kind or "") or "utf-8", "replace")
-
-
-def _now(now: Instant) -> bytes:
-    """The time in UTC with milliseconds."""
-    return b"%bZ" % rfc3339(now)[:-4].encode()
 
 
 async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:
