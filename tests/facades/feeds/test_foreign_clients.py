@@ -178,8 +178,8 @@ def test_the_go_client_falls_back_to_v1_where_it_must(api: ApiProcess) -> None:
 
 def test_the_go_client_silently_misses_what_comes_after_a_long_line(api: ApiProcess) -> None:
     """Why long lines are counted, and may be refused: everything behind one is lost to this reader, without an error."""
-    feed = Feed(api, 1)
-    feed.publish({}, {"data": "x" * 65_469}, {})
+    feed = Feed(api, 1, maxEventBytes="1MiB")
+    feed.publish({}, {"data": "x" * 66_000}, {})
     assert [event["id"] for event in GoClient(f"http://127.0.0.1:{api.port}{feed.path}").read_once("0", "_first")] == ["1"]
 
 
