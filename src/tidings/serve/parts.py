@@ -23,6 +23,7 @@ from tidings.observe import lines
 from tidings.observe.board import Board
 from tidings.serve import checks, folder, lifeline
 from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
+from tidings.serve.open_files import allow_many
 
 log = logging.getLogger("tidings.serve")
 
@@ -43,6 +44,7 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
         if part != "pipeline":
             lifeline.die_with_parent(parent)
     lines.set_up(settings.observe, part)
+    allow_many()
     try:
         with ExitStack() as held:
             if not supervised:

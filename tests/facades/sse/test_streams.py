@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx
 import pytest
+from httpx_sse import connect_sse
 
 from tests.facades.sse.worlds import Reader, Streaming, streaming, until
 
@@ -145,3 +149,27 @@ def test_an_owner_that_is_killed_in_the_middle_costs_nothing(world: Streaming) -
     # The client has seen the first twenty on this very stream: they do not come again, whatever the owner had saved.
     assert reader.numbers(20) == list(range(21, 41))
     reader.close()
+
+
+def test_a_client_from_elsewhere_reads_and_resumes(world: Streaming) -> None:
+    lane = world.subscribe("foreign")
+    world.publish(3, lane)
+    path = f"http://127.0.0.1:{world.api.port}/api/subscriptions/foreign/stream"
+    with httpx.Client() as client:
+        with connect_sse(client, "GET", path, params={"limit": 3}) as source:
+            events = list(source.iter_sse())
+        assert [event.json()["data"]["n"] for event in events] == [1, 2, 3]
+        with connect_sse(client, "GET", path, params={"limit": 2}, headers={"last-event-id": events[0].id}) as source:
+            assert [event.json()["data"]["n"] for event in source.iter_sse()] == [2, 3]
+
+
+def test_the_api_that_is_stopped_ends_its_streams_and_loses_nothing(tmp_path: Path) -> None:
+    with streaming(tmp_path) as hub:
+        lane = hub.subscribe("patient")
+        hub.publish(1, lane)
+        reader = Reader(hub.api, "/api/subscriptions/patient/stream")
+        assert reader.numbers(1) == [1]
+        began = time.monotonic()
+    # The world is closed: the api ended although a stream was open.
+    assert time.monotonic() - began < 7
+    assert reader.answer().body.strip() == b""
