@@ -14,17 +14,18 @@ class Page:
         self._asked = dict(asked)
         self._cursors = dict(asked)
         self._pending: dict[str, list[Event]] = {id: [] for id in asked}
+        self._ready: dict[str, tuple[int, str]] = {}
         self._seen: set[str] = set()
         self._busy: set[str] = set()
         self.events = 0
         """How many there were, also of types that nobody asked for."""
 
     def take(self, said: list[Event | Checkpoint], max_batch: int) -> Iterator[Batch]:
-        """The batches that this part of the answer completed.
+        """The batches that this part of the answer filled: up to a checkpoint, and of about `max_batch` events.
 
-        Checkpoints that came together share a batch of about `max_batch` events: some servers send one after every event.
+        Some servers send a checkpoint after every event. What is smaller waits for more of the answer, or for `rest`.
         """
-        ready: dict[str, tuple[int, str]] = {}
+        ready = self._ready
         for one in said:
             pending = self._pending.get(one.partition)
             if pending is None:
@@ -36,6 +37,10 @@ class Page:
             ready[one.partition] = (len(pending), one.cursor)
             if len(pending) >= max_batch:
                 yield self._cut(one.partition, *ready.pop(one.partition))
+
+    def rest(self) -> Iterator[Batch]:
+        """The batches that have their checkpoint and are not full."""
+        ready, self._ready = self._ready, {}
         for id, (count, cursor) in ready.items():
             yield self._cut(id, count, cursor)
 

@@ -25,6 +25,9 @@ from tidings.errors import HubProblem, HubUnreachable, TokenStale
 
 Handler = Callable[[Any, Batch], Awaitable[None] | None]
 
+_HOLD = 0.1
+"""Batches that are not full wait so long for more of the same answer, in seconds."""
+
 _QUICK_PAGES = 20
 _STEP = 0.01
 """Pages that only move the cursor are asked for at once so many times, then with this pause: never a tight loop (FCL-19)."""
@@ -152,13 +155,25 @@ class _Reader:
 
     async def _page(self) -> Page:
         """Read one page and apply what it says. Raises what went wrong; what was applied until then stays applied."""
-        run, page = self._run, Page(self._cursors)
-        chunks = run.client.pages(self._known, dict(self._cursors), run.wishes)
-        async with aclosing(chunks) as said:
-            async for chunk in said:
-                for batch in page.take(chunk, run.ways.max_batch):
-                    await self._apply(batch)
+        run, page, applied = self._run, Page(self._cursors), time.monotonic()
+        try:
+            async with aclosing(run.client.pages(self._known, dict(self._cursors), run.wishes)) as chunks:
+                async for chunk in chunks:
+                    for batch in page.take(chunk, run.ways.max_batch):
+                        await self._apply(batch)
+                    if time.monotonic() - applied > _HOLD:
+                        await self._apply_rest(page)
+                        applied = time.monotonic()
+        except HubUnreachable:
+            # What has its checkpoint is not read again, or a server that always breaks off would never be read to its end.
+            await self._apply_rest(page)
+            raise
+        await self._apply_rest(page)
         return page
+
+    async def _apply_rest(self, page: Page) -> None:
+        for batch in page.rest():
+            await self._apply(batch)
 
     async def _apply(self, batch: Batch) -> None:
         """One transaction: what the handler does, and the cursor."""

@@ -89,7 +89,7 @@ class Ahead:
             page = Page({id: sight.cursor})
             async with aclosing(self._client.pages(known, {id: sight.cursor}, self._options.wishes)) as chunks:
                 async for chunk in chunks:
-                    for batch in page.take(chunk, 1):
+                    for batch in (*page.take(chunk, 1), *page.rest()):
                         if share is None or count < share:
                             names = [name_of(event) for event in self._client.wanted(batch.events)]
                             sight.names += b"".join(names)

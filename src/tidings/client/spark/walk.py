@@ -35,12 +35,18 @@ async def walk(client: FeedClient, options: Options, partition: str, cursor: str
                         for batch in page.take(chunk, _BATCH):
                             places[id] = batch.cursor
                             yield client.wanted(batch.events)
+                for batch in page.rest():
+                    places[id] = batch.cursor
+                    yield client.wanted(batch.events)
             except TokenStale:
                 await asyncio.sleep(options.backoff.plain(tries))
                 known, tries = await _patiently(client, options), tries + 1
                 places = moved(places, known)
                 break
             except HubUnreachable as error:
+                for batch in page.rest():
+                    places[id] = batch.cursor
+                    yield client.wanted(batch.events)
                 if time.monotonic() - lost > options.patience:
                     raise
                 await asyncio.sleep(options.backoff.jittered(tries, random.random(), error.retry_after))
