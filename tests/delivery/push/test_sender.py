@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 import pytest
+import uvloop
 
 from tests.receivers import Answer, Receiver
 from tidings.clock import ManualClock, SystemClock
@@ -47,7 +47,7 @@ def attempts(
         finally:
             await sender.close()
 
-    return asyncio.run(scenario())
+    return uvloop.run(scenario())
 
 
 @pytest.mark.parametrize("status", [200, 204, 404, 500])
@@ -148,10 +148,12 @@ def test_a_name_that_changes_its_address_is_judged_again_and_never_followed_unju
         target = Target(url, 5.0)
         judged = [await sender.send(target, {}, b"{}") for _ in range(3)]
         clock.advance(JUDGED_FOR)
-        return [*judged, await sender.send(target, {}, b"{}")]
+        judged.append(await sender.send(target, {}, b"{}"))
+        await sender.close()
+        return judged
 
     with Receiver() as receiver:
-        outcomes = asyncio.run(scenario(f"http://hooks.example:{receiver.port}/in"))
+        outcomes = uvloop.run(scenario(f"http://hooks.example:{receiver.port}/in"))
     assert [outcome.status for outcome in outcomes] == [200, 200, 200, None]
     assert outcomes[-1].cause == "ssrf-blocked"
     assert len(receiver.arrivals) == 3

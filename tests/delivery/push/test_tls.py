@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.authorities import Authority
 from tests.delivery.worlds import World, final, ids, in_world
@@ -33,7 +33,7 @@ def attempts(url: str, authorities: Sequence[bytes], count: int = 1) -> list[Out
         finally:
             await sender.close()
 
-    return asyncio.run(scenario())
+    return uvloop.run(scenario())
 
 
 def test_a_delivery_goes_to_the_judged_address_under_the_certified_name(tmp_path: Path) -> None:
@@ -84,11 +84,12 @@ def test_a_name_that_changes_its_address_is_never_followed_unjudged(tmp_path: Pa
         for _ in range(3):
             outcomes.append(await sender.send(target, {}, b"{}"))
             clock.advance(JUDGED_FOR)
+        await sender.close()
         return outcomes
 
     authority = Authority(tmp_path)
     with Receiver(tls=authority.serving("hooks.example")) as receiver:
-        outcomes = asyncio.run(scenario(f"https://hooks.example:{receiver.port}/in"))
+        outcomes = uvloop.run(scenario(f"https://hooks.example:{receiver.port}/in"))
     assert [outcome.status for outcome in outcomes] == [200, None, None]
     assert {outcome.cause for outcome in outcomes[1:]} == {"ssrf-blocked"}
     assert len(receiver.arrivals) == 1
