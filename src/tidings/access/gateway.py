@@ -1,44 +1,57 @@
-"""The hub's own tokens to endpoints (HOR-110): signed with a key that is derived from the hub's key, shown as JWKS.
+"""The hub's own tokens to endpoints (HOR-110, HOR-165): signed with a key that is derived from the hub's key, shown as JWKS.
 
-Deriving it means that every process of the hub has the same key without another file to keep.
+Deriving it means that every process of the hub has the same key without another file to keep. RS256, since that is what
+verifiers accept without being told.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import jwt
 import msgspec
-from cryptography.hazmat.primitives.asymmetric import ec
-from jwt.algorithms import ECAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from jwt.algorithms import RSAAlgorithm
 
+from tidings.access.rsa_keys import rsa_key
 from tidings.access.sealing import derived
 from tidings.access.secrets import Secret
 
-ALGORITHM = "ES256"
-_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""The order of the curve P-256: private keys are 1 to this less one."""
+ALGORITHM = "RS256"
 
 
 class GatewayKey:
-    """Signs claims. Safe to share between threads."""
+    """Signs claims. Safe to share between threads. The key is made when it is first needed, which takes a moment."""
 
     def __init__(self, key: Secret) -> None:
-        # 48 bytes for 32: taken modulo the order, no key is then likelier than another.
-        number = int.from_bytes(derived(key, b"tidings: gateway tokens", 48), "big") % (_ORDER - 1) + 1
-        self._private = ec.derive_private_key(number, ec.SECP256R1())
-        public: dict[str, Any] = ECAlgorithm.to_jwk(self._private.public_key(), as_dict=True)
-        self.kid = _thumbprint(public)
-        self.jwks: dict[str, Any] = {"keys": [{**public, "kid": self.kid, "use": "sig", "alg": ALGORITHM}]}
+        self._seed = derived(key, b"tidings: gateway tokens, RSA", 64)
+        self._making = threading.Lock()
+        self._made: tuple[RSAPrivateKey, dict[str, Any]] | None = None
+
+    @property
+    def jwks(self) -> dict[str, Any]:
+        """The public key as a set of keys."""
+        return {"keys": [self._key()[1]]}
 
     def signed(self, claims: Mapping[str, object]) -> str:
         """The claims as a JWT."""
-        return jwt.encode(dict(claims), self._private, ALGORITHM, headers={"kid": self.kid})
+        private, public = self._key()
+        return jwt.encode(dict(claims), private, ALGORITHM, headers={"kid": public["kid"]})
+
+    def _key(self) -> tuple[RSAPrivateKey, dict[str, Any]]:
+        with self._making:
+            if self._made is None:
+                private = rsa_key(self._seed)
+                public: dict[str, Any] = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
+                public.pop("key_ops", None)
+                self._made = private, {**public, "kid": _thumbprint(public), "use": "sig", "alg": ALGORITHM}
+            return self._made
 
 
 def _thumbprint(public: Mapping[str, Any]) -> str:
     """The name of a key by what it is (RFC 7638)."""
-    members = {name: public[name] for name in ("crv", "kty", "x", "y")}
+    members = {name: public[name] for name in ("e", "kty", "n")}
     return hashlib.sha256(msgspec.json.encode(members, order="sorted")).hexdigest()[:32]

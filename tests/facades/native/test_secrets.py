@@ -182,5 +182,5 @@ def test_a_provider_is_kept_covered_and_removed(api: ApiProcess) -> None:
 
 def test_the_hub_shows_its_public_keys(api: ApiProcess) -> None:
     (key,) = api.call("GET", "/api/.well-known/jwks.json").json["keys"]
-    assert (key["kty"], key["alg"], key["use"], "d" in key) == ("EC", "ES256", "sig", False)
+    assert (key["kty"], key["alg"], key["use"], "d" in key) == ("RSA", "RS256", "sig", False)
     assert jwt.PyJWK(key).key_id == key["kid"]

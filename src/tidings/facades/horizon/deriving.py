@@ -19,7 +19,6 @@ from tidings.facades.horizon.names import SPECIFIED, subscription_id, subscripti
 from tidings.facades.horizon.rovers import ExposureWish, Rover
 from tidings.facades.horizon.standing import Ground, Standing
 from tidings.facades.horizon.subscribing import RETENTIONS, SubscriptionWish
-from tidings.registry.credentials import GatewayToken
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import ApprovalMode, Delivery, Exposure, Push, Stream, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document
@@ -118,8 +117,7 @@ def _delivery(standing: Standing, client: str, application: Rover, wish: Subscri
     )
     if wish.callback is None:
         return Stream(layout=layout)
-    token = GatewayToken(request_path=layout.request_path, publisher=layout.publisher, subscriber=client)
-    return Push(url=wish.callback, layout=layout, credential=token, **msgspec.structs.asdict(wish.wishes))
+    return Push(url=wish.callback, layout=layout, **msgspec.structs.asdict(wish.wishes))
 
 
 def blocked(standing: Standing, application: Rover, wish: SubscriptionWish, ground: Ground) -> str | None:
