@@ -127,9 +127,9 @@ class Fates:
         return FatePage(found, below)
 
     def complete(self, lane: LaneNumber) -> Complete:
-        """Since when the records of a lane are complete."""
+        """Since when the records of a lane are complete. Today all lanes share the room that records may take."""
         since = Instant(self._now - round(self._parts.settings.push.records * SECOND))
-        cut = self._parts.records.kept(lane).cut
+        cut = self._parts.records.kept().cut
         return Complete(max(since, cut), "bytes" if cut > since else "time")
 
     def _kept(self, subscription: Subscription) -> Kept:

@@ -25,6 +25,7 @@ HELP: Mapping[str, str] = {
     "tidings_subscription_dead_letters": "Dead letters of a subscription.",
     "tidings_subscription_delivered_total": "Deliveries of a subscription since it exists, restarts included.",
     "tidings_subscription_delivered_bytes_total": "Bytes of bodies delivered to a subscription since it exists.",
+    "tidings_records_bytes": "About how many bytes the records of deliveries take.",
     "tidings_subscription_attempts_failed_total": "Failed attempts of a subscription since it exists, by kind.",
     "tidings_subscription_dead_total": "Events of a subscription that became dead letters since it exists.",
     "tidings_subscription_expired_total": "Events of a subscription whose retention ended first, since it exists.",

@@ -226,6 +226,7 @@ def test_metrics_tell_what_was_counted_since_the_subscription_exists(api: ApiPro
         'tidings_subscription_attempts_failed_total{kind="server-error",subscription="billing"} 3',
         f"tidings_subscription_last_delivered_seconds{label} 1700000000",
         "# TYPE tidings_subscription_dead_total counter",
+        "# TYPE tidings_records_bytes gauge",
     ):
         assert line in lines
 

@@ -29,9 +29,10 @@ class Last(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Since when records are complete. `cut`: the newest record that had to go because of `push.records_bytes`; 0: none."""
+    """What records take, about, and the newest one that had to go because of `push.records_bytes` (0: none)."""
 
     cut: Instant = Instant(0)
+    bytes: int = 0
 
 
 class RecordsReader(Protocol):
@@ -54,8 +55,8 @@ class RecordsReader(Protocol):
     def ranges(self, lane: LaneNumber, partition: Partition) -> Sequence[DeliveryRecord]:
         """The newest records about ranges: entries that expired unread, or were skipped."""
 
-    def kept(self, lane: LaneNumber) -> Kept:
-        """How far back the records of this lane's worker are complete."""
+    def kept(self) -> Kept:
+        """How much is kept of all lanes together."""
 
 
 class Buried(msgspec.Struct, frozen=True):

@@ -184,7 +184,8 @@ async def prometheus(parts: PartsOf, caller: Caller) -> Response:
 
 def _metrics(parts: Parts) -> str:
     lags = _lags(parts, list(parts.snapshot.subscriptions.values()))
-    return metrics.exposition(faces_of(parts).values(), [*_series(lags), *_cursors(parts)])
+    records = metrics.gauge("tidings_records_bytes", parts.records.kept().bytes)
+    return metrics.exposition(faces_of(parts).values(), [*_series(lags), *_cursors(parts), records])
 
 
 def _cursors(parts: Parts) -> Iterator[Series]:

@@ -13,7 +13,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.delivery.push.lane import decode
 from tidings.delivery.push.port import Counts, DeadLetter, DeliveryRecord, LaneDetail, LaneView
-from tidings.delivery.push.records import Buried, Standing
+from tidings.delivery.push.records import Buried, Kept, Standing
 from tidings.delivery.push.sqlite import facts
 from tidings.delivery.push.sqlite.schema import DELIVERY, NUMBER_BITS
 from tidings.errors import LogUnavailable
@@ -65,9 +65,8 @@ class OneFile:
         rows = self.rows("SELECT saved_at, state, body FROM lanes WHERE lane = ? AND partition = ?", (lane, partition))
         return next(((at, Standing(word, decode(body))) for at, word, body in rows), None)
 
-    def cut(self) -> Instant:
-        """The newest record that had to go because of the bytes that records take."""
-        return Instant(next((cut for (cut,) in self.rows("SELECT cut FROM numbers", ())), 0))
+    def kept(self) -> Kept:
+        return next((Kept(Instant(cut), taken) for cut, taken in self.rows("SELECT cut, bytes FROM numbers", ())), Kept())
 
     def _letter(self, number: int, partition: int, offset: int, *rest: Any) -> DeadLetter:
         reason, tries, first_at, last_at, head, data = rest

@@ -91,8 +91,9 @@ class SqliteDeliveryReader:
         found = [one for file in self._all() for one in facts.ranges(file.rows, file.base, key)]
         return sorted(found, key=facts.age, reverse=True)
 
-    def kept(self, lane: LaneNumber) -> Kept:
-        return Kept(max((file.cut() for file in self._all()), default=Instant(0)))
+    def kept(self) -> Kept:
+        found = [file.kept() for file in self._all()]
+        return Kept(max((one.cut for one in found), default=Instant(0)), sum(one.bytes for one in found))
 
     def burials(self, seen: Mapping[int, int], limit: int) -> Burials:
         found: list[Buried] = []
