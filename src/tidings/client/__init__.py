@@ -5,6 +5,7 @@ Imports nothing of the hub but its errors, and nothing heavy before it is used, 
 
 from typing import TYPE_CHECKING, Any
 
+from tidings.client.horizon import ExpectedToken, verify_horizon_token
 from tidings.client.webhooks import NotVerified, verify
 
 if TYPE_CHECKING:
@@ -12,7 +13,17 @@ if TYPE_CHECKING:
 
 _OF_FEEDS = ("DbApiStore", "FeedClient", "MemoryStore", "SqliteStore", "SyncFeedClient")
 
-__all__ = ["DbApiStore", "FeedClient", "MemoryStore", "NotVerified", "SqliteStore", "SyncFeedClient", "verify"]
+__all__ = [
+    "DbApiStore",
+    "ExpectedToken",
+    "FeedClient",
+    "MemoryStore",
+    "NotVerified",
+    "SqliteStore",
+    "SyncFeedClient",
+    "verify",
+    "verify_horizon_token",
+]
 
 
 def __getattr__(name: str) -> Any:

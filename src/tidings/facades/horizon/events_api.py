@@ -137,7 +137,7 @@ def _delivered(asked: Asked, subscription: Subscription, statuses: list[str], sp
     wanted = Wanted(states, span.since, span.until, span.event or "", span.below, span.limit)
     found = fates.page(subscription, wanted)
     showing = Showing(asked.parts, subscription)
-    complete = fates.complete()
+    complete = fates.complete(subscription.lane)
     return {
         "items": [showing.fate(fate) for fate in found.fates],
         "next": None if found.before is None else str(found.before),
