@@ -59,6 +59,16 @@ def test_lanes_may_have_large_numbers() -> None:
     ]
 
 
+def test_a_lane_is_told_once_per_event_however_many_ways_lead_to_it() -> None:
+    routes = [
+        a_route(70_000, "n >= 0 or region = 'EU' or name starts with 'item'"),
+        a_route(9, "n < 5 or region = 'EU'"),
+        a_route(9),
+    ]
+    expected = [(9, n) for n in range(200)] + [(70_000, n) for n in range(200)]
+    assert routed(routes, a_batch(*numbered(200))) == expected
+
+
 def test_an_empty_batch_and_a_router_without_routes_match_nothing() -> None:
     assert routed([], a_batch(*numbered(3))) == []
     assert routed([a_route(1)], a_batch()) == []

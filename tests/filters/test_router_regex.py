@@ -7,10 +7,13 @@ import json
 import pytest
 
 from tests.builders import an_event
-from tests.filters.test_router import ORDERS, a_batch, a_route, numbered
+from tests.filters.test_router import ORDERS, a_batch, a_route, numbered, routed
 from tidings.errors import FilterSyntaxError
+from tidings.events.stored import head_of
 from tidings.filters import RegexRules, Router, RouteSpec, matches, parse, printed, texts
-from tidings.filters.algebra import SlowText
+from tidings.filters.algebra import SlowText, Text, TextOp
+from tidings.filters.paths import DataPath
+from tidings.filters.routing import compiled
 from tidings.filters.routing.budgets import Budget, Budgets
 
 FALLBACK = RegexRules(fallback=True)
@@ -147,3 +150,20 @@ def test_expressions_tried_together_say_when_they_could_not_be_tried() -> None:
     assert [sorted(which(text) or ()) for text in ("aa", "b", "c", "\ud800")] == [[0, 2], [1, 2], [], []]
     too_large = texts.together([f"(?i)[a-z]{{{900 + n}}}x" for n in range(100)], False)
     assert too_large is None or too_large("ab" * 1000) is None
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_expressions_that_ask_for_a_beginning_only_are_read_as_any_other(few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "FEW", 10**9 if few else -1)
+    patterns = ("ab.*", "^ab.*", "ab.*$", "ab", "a.*", "ab*", "ab.*c", "^ab", "^ab.*$", ".*", "(?i)ab.*", "a|ab.*")
+    found_texts = ("ab", "abc", "ab\nc", "xab", "a", "", "ab\n", "\nab", "AB", "abé", "abbbc")
+    filters = [Text(DataPath(("t",)), op, pattern) for op in (TextOp.WHOLE, TextOp.REGEX) for pattern in patterns]
+    filters += [Text(DataPath(("t",)), TextOp.LIKE, pattern) for pattern in ("ab*", "*ab", "*", "a?", "ab", "a*b", "", r"ab\*")]
+    routes = [RouteSpec(lane, frozenset([ORDERS]), filter, 0) for lane, filter in enumerate(filters)]
+    published = [an_event(json.dumps({"t": text}).encode()) for text in found_texts] * 20
+    expected = [(lane, n) for lane, filter in enumerate(filters) for n, e in enumerate(published) if matches(filter, e)]
+    assert routed(routes, a_batch(*published)) == expected
+    router = Router(routes)
+    for event in published[: 2 * len(found_texts)]:
+        found = router.route_one(1, ORDERS, head_of(event), event.data)
+        assert sorted(found.lanes) == [lane for lane, filter in enumerate(filters) if matches(filter, event)]

@@ -102,6 +102,7 @@ class Cuts:
         self._cuts = sorted(set(numbers))
         self._nearest = [_near(cut) for cut in self._cuts]
         self._near = np.array(self._nearest, np.float64)
+        self._near_or_nan = np.array([*self._nearest, math.nan], np.float64)
         self.pieces = 2 * len(self._cuts) + 1
         self.nearest = frozenset(self._nearest)
         """Floats near the cuts. Any other float is in a piece that is known without reading the number exactly."""
@@ -138,13 +139,12 @@ class Cuts:
         Rounding to a float keeps order, so a float says for certain on which side of a cut the number is, unless it is equal.
         """
         numbers = _floats(column)
-        low, high = np.searchsorted(self._near, numbers, "left"), np.searchsorted(self._near, numbers, "right")
-        pieces = (low + high).astype(np.int32)
-        equal = np.flatnonzero(low != high)
+        low = np.searchsorted(self._near, numbers)
+        pieces = (2 * low).astype(np.int32)
+        equal = np.flatnonzero(self._near_or_nan[low] == numbers)
         if len(equal):
-            exact = exactly(equal.tolist())
-            between = zip(exact, low[equal].tolist(), high[equal].tolist(), strict=True)
-            pieces[equal] = [self._piece(number, *around) for number, *around in between]
+            exact, around = exactly(equal.tolist()), numbers[equal].tolist()
+            pieces[equal] = [self._piece(number, *self._near_to(near)) for number, near in zip(exact, around, strict=True)]
         pieces[np.isnan(numbers)] = NO_NUMBER
         return pieces
 
@@ -152,12 +152,15 @@ class Cuts:
         """The piece of one value. `exactly` reads it without rounding."""
         if type(value) not in (int, float, Decimal):
             return NO_NUMBER
-        near = _near(value)
-        low = bisect_left(self._nearest, near)
-        high = bisect_right(self._nearest, near, low)
+        low, high = self._near_to(_near(value))
         if low == high:
             return 2 * low
         return self._piece(exactly() if type(value) is float else value, low, high)
+
+    def _near_to(self, number: float) -> tuple[int, int]:
+        """The numbers of the cuts that are as near to a number as floats can tell: from, and up to but not including."""
+        low = bisect_left(self._nearest, number)
+        return low, bisect_right(self._nearest, number, low)
 
     def _piece(self, number: Any, low: int, high: int) -> int:
         return bisect_left(self._cuts, number, low, high) + bisect_right(self._cuts, number, low, high)

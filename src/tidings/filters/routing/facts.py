@@ -52,6 +52,7 @@ class TextFacts:
         self._conditions.clear()
         for rests in (*self._heads.values(), self._others):
             self._join(rests)
+        self._heads = {head: rests for head, rests in self._heads.items() if rests}
         self._head_lengths = sorted({*map(len, self._heads)})
         self._tail_lengths = sorted({*map(len, self._tails)})
 
@@ -107,15 +108,19 @@ class TextFacts:
 
     def _found(self, text: str) -> Answer:
         found: list[int] = []
+        size = len(text)
         for length in self._head_lengths:
-            if length > len(text):
+            if length > size:
                 break
-            _collect(self._heads.get(text[:length], ()), text, found)
+            if (rests := self._heads.get(text[:length])) is not None:
+                _collect(rests, text, found)
         for length in self._tail_lengths:
-            if length > len(text):
+            if length > size:
                 break
-            _collect(self._tails.get(text[len(text) - length :], ()), text, found)
-        _collect(self._others, text, found)
+            if (rests := self._tails.get(text[size - length :])) is not None:
+                _collect(rests, text, found)
+        if self._others:
+            _collect(self._others, text, found)
         for together in self._together:
             together.collect(text, found)
         return self._remember(text, tuple(found))
@@ -137,8 +142,8 @@ class _Rest:
 
     def __init__(self, entries: Answer, op: TextOp, pattern: str) -> None:
         self.entries = entries
-        self.test = None if op in (TextOp.PREFIX, TextOp.SUFFIX) else text_test(op, pattern)
-        self.expression = pattern if op in (TextOp.REGEX, TextOp.WHOLE) else None
+        self.test = _left_to_test(op, pattern)
+        self.expression = pattern if op in (TextOp.REGEX, TextOp.WHOLE) and self.test not in (None, _is_one_line) else None
         self.whole = op is TextOp.WHOLE
 
 
@@ -158,7 +163,26 @@ class _Together:
             found += self._rests[number].entries
 
 
-def _collect(rests: list[_Rest] | tuple[()], text: str, found: list[int]) -> None:
+def _left_to_test(op: TextOp, pattern: str) -> Callable[[str], bool] | None:
+    """What is left to test of a text that begins or ends as `_ends` says. Nothing is the most common case, and the cheapest."""
+    head, tail = _ends(op, pattern)
+    match op:
+        case TextOp.PREFIX | TextOp.SUFFIX:
+            return None
+        case TextOp.LIKE if texts.like_parts(pattern) in ((head, texts.ANY), (texts.ANY, tail)):
+            return None
+        case TextOp.REGEX if head and pattern in (f"^{head}", f"^{head}.*"):
+            return None
+        case TextOp.WHOLE if head and pattern.removeprefix("^").removesuffix("$") == f"{head}.*":
+            return _is_one_line  # which is what a dot asks of the rest
+    return text_test(op, pattern)
+
+
+def _is_one_line(text: str) -> bool:
+    return "\n" not in text
+
+
+def _collect(rests: list[_Rest], text: str, found: list[int]) -> None:
     for rest in rests:
         if rest.test is None or rest.test(text):
             found += rest.entries

@@ -16,6 +16,7 @@ import numpy as np
 from tidings.filters.routing.budgets import Budgets
 from tidings.filters.routing.compiled import Compiled, Outcome
 from tidings.filters.routing.index import Problem
+from tidings.filters.routing.order import small_numbers
 from tidings.filters.routing.single import Names, Quick
 from tidings.filters.routing.spec import Numbers, RouteSpec, SetAside
 
@@ -70,8 +71,8 @@ class Group:
         self._gone = np.zeros(len(routes), bool)
         self._gone[list(gone)] = True
         self._out = set(gone)
-        self.lanes = np.array([route.lane for route in routes], np.int64)
         self._lane_of = [route.lane for route in routes]
+        self.lanes = small_numbers(self._lane_of)
         self._since = np.array([route.since for route in routes], np.int64)
         self._until = np.array([FOREVER if route.until is None else route.until for route in routes], np.int64)
         self._until[self._gone] = -1

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidings.filters.paths import DataPath, Path
 from tidings.filters.routing.budgets import Blocked, Watch, unwatched
-from tidings.filters.routing.codes import Ints
+from tidings.filters.routing.codes import HIGHEST, Ints
 from tidings.filters.routing.columns import Column, Reader, Table, values_at
 from tidings.filters.routing.facts import facts_of
 from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, Entry, Layout, Of, Slot, Source
@@ -23,7 +24,7 @@ from tidings.filters.routing.verdicts import Judged, Verdicts
 
 _CHUNK = 1_000_000
 _NO_CODE = -2
-_NO_SLOT = (0, 0, 0, _NO_CODE, _NO_CODE)
+_NO_SLOT = (0, _NO_CODE, HIGHEST, _NO_CODE, _NO_CODE)
 
 
 class Pairs(NamedTuple):
@@ -184,23 +185,31 @@ def _sources(entries: list[Entry]) -> dict[Source, int]:
 
 
 class _Layer(NamedTuple):
-    """Slot k of every entry, as arrays: row, low, high and, where there are any, the excluded codes."""
+    """Slot k of every entry, as arrays: its row (one number if all have the same), low, high (None where all go to the top) and,
+    where there are any, the excluded codes. An entry without such a slot fits whatever the code."""
 
-    rows: Ints
+    row: Ints | int
     low: Ints
-    high: Ints
+    high: Ints | None
     excluded: tuple[Ints, ...]
+
+    def fits(self, known: Ints, events: Ints, numbers: Ints) -> NDArray[np.bool_]:
+        rows, count = self.row, known.shape[1]
+        code = known[rows][events] if isinstance(rows, int) else known.ravel()[rows[numbers] * count + events]
+        fits: NDArray[np.bool_] = code >= self.low[numbers]
+        if self.high is not None:
+            fits &= code <= self.high[numbers]
+        for excluded in self.excluded:
+            fits &= code != excluded[numbers]
+        return fits
 
 
 class _Slots:
-    """The slots of all entries. An entry without a slot looks at row 0, which always fits."""
+    """The slots of all entries."""
 
     def __init__(self, entries: list[Entry], sources: dict[Source, int]) -> None:
-        self._layers: list[_Layer] = []
-        for k in range(max((len(entry.slots) for entry in entries), default=0)):
-            lines = [_line(entry.slots[k], sources) if len(entry.slots) > k else _NO_SLOT for entry in entries]
-            rows, low, high, *excluded = (np.array(column, np.int32) for column in zip(*lines, strict=True))
-            self._layers.append(_Layer(rows, low, high, tuple(codes for codes in excluded if (codes != _NO_CODE).any())))
+        most = max((len(entry.slots) for entry in entries), default=0)
+        self._layers = [_layer([entry.slots[k : k + 1] for entry in entries], sources) for k in range(most)]
 
     def tested(self, pairs: Pairs, codes: _Codes, slots: int) -> Pairs:
         """The pairs whose codes are in the ranges."""
@@ -208,15 +217,22 @@ class _Slots:
         if not slots or not len(events):
             return pairs
         known = codes.complete()
-        flat, count = known.ravel(), known.shape[1]
         for layer in self._layers[:slots]:
-            code = flat[layer.rows[numbers] * count + events]
-            keep = code >= layer.low[numbers]
-            keep &= code <= layer.high[numbers]
-            for excluded in layer.excluded:
-                keep &= code != excluded[numbers]
+            keep = layer.fits(known, events, numbers)
             events, numbers = events[keep], numbers[keep]
         return Pairs(events, numbers)
+
+
+def _layer(slots: list[list[Slot]], sources: dict[Source, int]) -> _Layer:
+    lines = [_line(found[0], sources) if found else _NO_SLOT for found in slots]
+    rows, low, high, *excluded = (np.array(column, np.int32) for column in zip(*lines, strict=True))
+    used = np.unique(rows[rows != _NO_SLOT[0]])
+    return _Layer(
+        int(used[0]) if len(used) == 1 else rows,
+        low,
+        None if (high == HIGHEST).all() else high,
+        tuple(codes for codes in excluded if (codes != _NO_CODE).any()),
+    )
 
 
 def _line(slot: Slot, sources: dict[Source, int]) -> tuple[int, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidings.filters.routing.codes import Ints
+from tidings.filters.routing.codes import UNNAMED, Ints
 from tidings.filters.routing.layout import Entry, Layout, Of, Source
 
 _DENSE = 1 << 20
@@ -20,8 +21,8 @@ class Rows:
     """Lists of numbers by row, flat. Row 0 is empty."""
 
     def __init__(self, rows: list[list[int]]) -> None:
-        self._count = np.array([0, *map(len, rows)], np.int64)
-        self._first = np.concatenate(([0], np.cumsum(self._count)[:-1]))
+        self._count = np.array([0, *map(len, rows)], np.int32)
+        self._first = np.concatenate(([0], np.cumsum(self._count)[:-1])).astype(np.int32)
         self._numbers = np.fromiter(chain.from_iterable(rows), np.int32)
 
     def expanded(self, rows: Ints, events: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -35,10 +36,19 @@ class Rows:
             yield self._slice(rows[start:stop], events[start:stop], count[start:stop])
             start = stop
 
-    def _slice(self, rows: Ints, events: Ints, count: NDArray[np.int64]) -> tuple[Ints, Ints]:
-        ends = np.cumsum(count)
-        at = np.arange(ends[-1]) + np.repeat(self._first[rows] - ends + count, count)
+    def _slice(self, rows: Ints, events: Ints, count: Ints) -> tuple[Ints, Ints]:
+        ends = np.cumsum(count, dtype=np.int32)
+        at = np.repeat(self._first[rows] - ends + count, count)
+        at += np.arange(len(at), dtype=np.int32)
         return np.repeat(events, count), self._numbers[at]
+
+
+class _Signature(NamedTuple):
+    """The rows of codes it looks at, how many codes each has, and the first of its cells."""
+
+    rows: tuple[int, ...]
+    widths: tuple[int, ...]
+    base: int
 
 
 class Signatures:
@@ -46,12 +56,14 @@ class Signatures:
 
     def __init__(self, entries: list[Entry], layout: Layout, sources: dict[Source, int]) -> None:
         self.buckets = {source.number: _buckets(layout, source) for source in sources if source.of is Of.BUCKET}
-        self._signatures: list[tuple[tuple[int, ...], tuple[int, ...], int]] = []
+        self._signatures: list[_Signature] = []
+        # A slice of events without any named value in a column has no candidates by it.
+        self._unnamed = np.array([0, *(UNNAMED if source.of is Of.VALUE else 0 for source in sources)], np.int32)
         self._size = 0
         cells: dict[int, list[int]] = {}
         for signature, numbers in _grouped(entries).items():
             widths = tuple(layout.width(source) for source in signature)
-            self._signatures.append((tuple(sources[source] for source in signature), widths, self._size))
+            self._signatures.append(_Signature(tuple(sources[source] for source in signature), widths, self._size))
             for number in numbers:
                 for codes in entries[number].cells():
                     cells.setdefault(self._size + _offset(codes, widths), []).append(number)
@@ -76,20 +88,23 @@ class Signatures:
             self._table[self._keys] = np.arange(1, len(cells) + 1)
 
     def candidates(self, codes: Ints) -> Iterator[tuple[int, Ints, Ints]]:
-        """The (number of slots, events, entries) that some signature selects."""
+        """The (number of slots, events, entries) that some signature selects, those of one number in the order of events."""
         if not len(self._keys):
             return
-        events = codes.shape[1]
-        rows = self._row_of(self._cells(codes).ravel())
+        named = codes.max(axis=1) > self._unnamed
+        chosen = [signature for signature in self._signatures if all(named[row] for row in signature.rows)]
+        if not chosen:
+            return
+        rows = self._row_of(self._cells(chosen, codes).T.ravel())
         hits = np.flatnonzero(rows)
-        chosen, beside = rows[hits], (hits % events).astype(np.int32)
+        found, beside = rows[hits], (hits // len(chosen)).astype(np.int32)
         for slots, numbers in self._rows.items():
-            for found in numbers.expanded(chosen, beside):
-                yield slots, *found
+            for pairs in numbers.expanded(found, beside):
+                yield slots, *pairs
 
-    def _cells(self, codes: Ints) -> NDArray[np.int64]:
-        cells = np.empty((len(self._signatures), codes.shape[1]), np.int64 if self._size > _DENSE else np.int32)
-        for cell, (rows, widths, base) in zip(cells, self._signatures, strict=True):
+    def _cells(self, chosen: list[_Signature], codes: Ints) -> NDArray[np.int64]:
+        cells = np.empty((len(chosen), codes.shape[1]), np.int64 if self._size > _DENSE else np.int32)
+        for cell, (rows, widths, base) in zip(cells, chosen, strict=True):
             np.add(codes[rows[0]], base if len(rows) == 1 else 0, out=cell)
             if len(rows) == 2:
                 cell *= widths[1]
