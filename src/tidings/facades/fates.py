@@ -97,7 +97,11 @@ class Fates:
         status = self._statuses.of(lane, position)
         if status is None:
             return None
-        return self._fate(status, self._parts.reader.fetch([position]), kept)
+        entries = self._parts.reader.fetch([position])
+        if position in entries and not status.history and not self._statuses.holds(lane, position):
+            # The lane forgets nothing that the log still has: it never had this one, whatever expired around it.
+            return None
+        return self._fate(status, entries, kept)
 
     def named(self, delivery_id: uuid.UUID) -> tuple[LaneNumber, Position] | None:
         """The lane and position that a delivery id stands for; None for an id that no delivery has."""

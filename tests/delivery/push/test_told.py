@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.delivery.push.test_breaker import WISHES, Endpoint
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Receiver
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.status import DeliveryStatus
 from tidings.delivery.push.statuses import Question, Statuses
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
-from tidings.log.position import LaneNumber, Position, embedded
+from tidings.log.position import LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.registry.wishes import Tracking
 
@@ -134,6 +135,8 @@ def test_what_retention_removed_before_it_was_read_is_told_as_expired(tmp_path: 
                 await final(world, lane, last.offset)
             expired = one(world, lane, positions[1])
             assert (expired.state, expired.message) == ("expired", "its retention ended before it was delivered")
+            beyond = Position(last.partition, Offset(last.offset + 1))
+            assert _statuses(world).of(lane, beyond) is None
             page = _statuses(world).page(lane, Question(states=frozenset(("expired",))))
             assert [(status.position, status.upto) for status in page.found] == [(positions[0], positions[2].offset)]
 
@@ -154,5 +157,25 @@ def test_counts_survive_a_restart_and_another_number_of_workers(tmp_path: Path) 
                 assert view.delivered == 6
                 assert view.counts.bytes > 0
                 assert sorted(told(world, lane).values()) == ["delivered"] * 6
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_waits_behind_a_breaker_is_told_as_waiting_and_then_as_delivered(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        endpoint = Endpoint()
+        with Receiver(endpoint) as receiver:
+            lane = world.subscribe("billing", receiver.url, **WISHES)
+            async with world.delivering():
+                first = await world.publish(1, lane)
+                await until(lambda: world.reader.lane(lane).state == "open")
+                positions = [*first, *await world.publish(5, lane, first=2)]
+                assert set(told(world, lane).values()) == {"waiting"}
+                assert one(world, lane, first[0]).cause.startswith("status-")
+                endpoint.up = endpoint.well = True
+                await final(world, lane, positions[-1].offset)
+            assert set(told(world, lane).values()) == {"delivered"}
+            history = one(world, lane, first[0]).history
+            assert [fact.state for fact in history][:2] == ["delivered", "waiting"]
 
     in_world(tmp_path, scenario)

@@ -33,7 +33,7 @@ class Choosing:
         self._clock = clock
         self.aside: Callable[[PushLane, Item, str], None] = lambda lane, item, fault: None
         self.alarm: Callable[[PushLane, float], None] = lambda lane, seconds: None
-        self.missed: Callable[[PushLane, int, Offset | None], None] = lambda lane, count, end: None
+        self.missed: Callable[[PushLane, int, Offset | None, Offset | None], None] = lambda lane, count, end, after: None
 
     def next_of(self, lane: PushLane) -> Job | None:
         """The next attempt; None: there is nothing now, and the lane is offered again when there is."""
@@ -107,9 +107,11 @@ class Choosing:
             self.alarm(lane, wait)
             return None
         if not lane.back_ready and not self._reading.fill_back(lane):
+            back = lane.state.back
+            after, end = (None, None) if back is None else (back.cursor, Offset(back.until + 1))
             missed = lane.state.back_read()
             if missed:
-                self.missed(lane, missed, None)
+                self.missed(lane, missed, end, after)
             return None
         parcel = lane.back_ready.popleft()
         lane.pace.back_sent(self._clock.monotonic())

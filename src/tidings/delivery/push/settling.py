@@ -110,14 +110,16 @@ class Settling:
             if item.again:
                 self._ledger.released(lane, item.offset)
 
-    def missed(self, lane: PushLane, count: int, end: Offset | None) -> None:
+    def missed(self, lane: PushLane, count: int, end: Offset | None, after: Offset | None = None) -> None:
         """Retention removed entries of the lane, before `end` if one follows, before they were read: one record for all.
+
+        They were after `after`, or after the cursor.
 
         The lane's state knows of them already and is saved together with this, so a crash counts them once.
         """
         lane.tally.expired += count
         self._board.count("tidings_expired_total", count)
-        cursor = lane.state.cursor
+        cursor = lane.state.cursor if after is None else after
         cause = f"{EXPIRED} unread: {count} after {cursor}" + ("" if end is None else f" and before {end}")
         upto = LAST if end is None else Offset(end - 1)
         record = Attempted(lane.key, Offset(cursor + 1), "expired", 0, self._now(), None, None, cause, upto=upto)

@@ -54,6 +54,8 @@ class Statuses:
     def of(self, lane: LaneNumber, position: Position) -> DeliveryStatus | None:
         """The status of one event with its history; None when the lane never had it, as far as is known."""
         if not self.holds(lane, position) and not self._records.history(lane, position, 1):
+            if position.offset > self._lanes.routed().get(position.partition, START):
+                return None
             ranges = self._records.ranges(lane, position.partition)
             return next((_gone(lane, position, one) for one in ranges if _covers(one, position.offset)), None)
         # The state first: what is recorded meanwhile is then known as open, never as final without a record.
