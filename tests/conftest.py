@@ -24,7 +24,7 @@ SLOW = (
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
     "facades/horizon/test_sse.py",
-    *(f"facades/sse/test_{name}.py" for name in ("many", "streams", "switching")),
+    *(f"facades/sse/test_{name}.py" for name in ("crash", "many", "streams", "switching")),
     "ingest/test_protocol.py",
 )
 """Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""
