@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.readers import SOON, Table, in_order_of_keys
@@ -179,6 +183,59 @@ def test_ft22_a_reader_of_version_1_never_notices_that_partitions_grow(feed: Fee
     feed.publish(range(120, 180))
     read_all(feed, table, partition_count=n, multi=multi)
     applied(table, 180)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.sampled_from(["publish", "publish", "close", "redistribute", "read", "crash", "crash"]), max_size=12),
+    st.sampled_from([1, 2]),
+    st.sampled_from([1, 10, 1000]),
+    st.sampled_from([1, 20, 1000]),
+    st.randoms(use_true_random=False),
+)
+def test_whatever_happens_every_event_is_applied_once_in_the_order_of_its_key(
+    api: ApiProcess, steps: list[str], partitions: int, page_size: int, max_batch: int, chance: random.Random
+) -> None:
+    feed, count, total = Feed(HubClient(f"http://127.0.0.1:{api.port}"), partitions), partitions, 0
+    more = {"page_size": page_size, "max_batch": max_batch}
+    with tempfile.TemporaryDirectory() as folder:
+        table = Table(Path(folder) / "mine.db")
+        for step in steps:
+            match step:
+                case "publish":
+                    size = chance.randint(1, 150)
+                    feed.publish(range(total, total + size), keys=chance.randint(1, 40))
+                    total += size
+                case "close" | "redistribute" if count < 16:
+                    count *= 2
+                    feed.grow(step, count)
+                case "read":
+                    read_all(feed, table, **more)
+                case "crash":
+                    crash(feed, table, chance.randint(0, 4), **more)
+        read_all(feed, table, **more)
+        assert sorted(table.numbers) == list(range(total))
+        assert in_order_of_keys(table)
+        table.store.close()
+
+
+def crash(feed: Feed, table: Table, batches: int, **more: Any) -> None:
+    """A reader that dies between its handler and the commit, after so many batches."""
+    left = batches
+
+    def handle(tx: Any, batch: Batch) -> None:
+        nonlocal left
+        table.apply(tx, batch)
+        left -= 1
+        if left < 0:
+            raise InterruptedError
+
+    async def go() -> None:
+        async with feed.client(table, **more) as client:
+            await client.run(handle, follow=False)
+
+    with suppress(InterruptedError):
+        asyncio.run(asyncio.wait_for(go(), 60))
 
 
 def test_an_event_wakes_a_waiting_reader(feed: Feed, table: Table) -> None:

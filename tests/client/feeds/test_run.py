@@ -143,6 +143,22 @@ def test_a_handler_that_fails_leaves_nothing_behind(feed: Foreign, table: Table)
     assert table.numbers == numbers
 
 
+@pytest.mark.parametrize("error", [HubUnreachable("another hub"), TokenStale("another feed", {}), OSError("a disk")])
+def test_trouble_of_a_handler_is_not_taken_for_trouble_of_the_feed(feed: Foreign, table: Table, error: Exception) -> None:
+    published(feed, 5)
+
+    def fail(tx: Any, batch: Batch) -> None:
+        raise error
+
+    async def go() -> None:
+        async with a_client(feed, table.store) as client:
+            await client.run(fail)
+
+    with pytest.raises(type(error)) as caught:
+        asyncio.run(asyncio.wait_for(go(), 30))
+    assert caught.value is error
+
+
 @pytest.mark.parametrize(
     ("body", "error"), [(b'{"data":{}}\n{"cursor":"x"}\n{"data":[1]}\n', BadLine), (b"x" * (17 << 20), LineTooLong)]
 )

@@ -58,6 +58,14 @@ class Reading(Protocol):
     def warn_once(self, what: str) -> None: ...
 
 
+class _ByHandler(Exception):
+    """Raised where batches are handled. What looks like trouble with the feed may be another server's, and is not tried again."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Run:
     """One call of `run`: discover, read, and again when the partitions have changed."""
 
@@ -79,6 +87,8 @@ class Run:
                     return
             except TokenStale:
                 pass
+            except _ByHandler as failed:
+                raise failed.error from failed.error.__cause__
             # All is closed and finished, or the token has changed: look again, but give a server that cannot decide some peace.
             stale = 0 if self.progress else stale + 1
             await asyncio.sleep(self.ways.backoff.plain(stale))
@@ -181,16 +191,23 @@ class _Reader:
         row = Kept(batch.cursor)
         events = run.client.wanted(batch.events)
         if row != self._rows[id] or events:
-            async with run.turn:
-                with run.store.transaction() as tx:
-                    if events:
-                        done = run.handler(tx, replace(batch, events=events, exactly_once=self._known.exactly_once))
-                        if done is not None:
-                            await done
-                    run.store.save(tx, self._feed, id, row, self._rows[id])
+            try:
+                await self._transact(replace(batch, events=events, exactly_once=self._known.exactly_once), row)
+            except Exception as error:
+                raise _ByHandler(error) from error
         self._rows[id], self._cursors[id] = row, batch.cursor
         run.progress = True
         self._failures = 0
+
+    async def _transact(self, batch: Batch, row: Kept) -> None:
+        run = self._run
+        async with run.turn:
+            with run.store.transaction() as tx:
+                if batch.events:
+                    done = run.handler(tx, batch)
+                    if done is not None:
+                        await done
+                run.store.save(tx, self._feed, batch.partition, row, self._rows[batch.partition])
 
     async def _is_over(self, page: Page) -> bool:
         """Mark finished partitions (FCL-11); say whether there is nothing left to do here."""
