@@ -209,6 +209,9 @@ def test_an_expression_that_needs_backtracking_is_blocked_by_its_budget_and_slow
         kept_from = {aside.position.offset for aside in world.asides() if aside.lane == 2}
         assert offsets[-1] in kept_from
         assert "regular expression" in world.asides()[-1].reason
+        counted = {series.name: series.value for series in world.board.face().series}
+        assert 0 < counted["tidings_regex_set_aside_total"] <= len(kept_from)
+        assert "tidings_routed_plainly_total" not in counted
     finally:
         world.close()
 

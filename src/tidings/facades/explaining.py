@@ -10,6 +10,7 @@ from tidings.errors import Expired, FilterSyntaxError
 from tidings.events.model import Event
 from tidings.events.stored import event_from
 from tidings.facades.parts import Parts
+from tidings.log.block import digest_in
 from tidings.log.cursor import cursor_at
 from tidings.log.port import Entry
 from tidings.log.position import LaneNumber, Marks, Offset, Position
@@ -49,12 +50,34 @@ def stored(parts: Parts, topic: Topic, position: Position) -> Question:
 def verdicts(parts: Parts, question: Question, subscriptions: Sequence[Subscription]) -> Iterator[Verdict]:
     """The verdict on each of these subscriptions, in their order."""
     routes = _in_force(parts, question)
+    asides = _asides(parts, question)
     for subscription in subscriptions:
         route = routes.get(subscription.lane)
-        if route is None:
+        reason = asides.get(subscription.lane) or asides.get(None)
+        if route is not None and reason is not None and not _in_lane(parts, question, subscription.lane):
+            yield Verdict(subscription, False, f"routing set it aside: {reason}")
+        elif route is None:
             yield Verdict(subscription, False, _why_not_in_force(parts, question, subscription))
         else:
             yield _judged(subscription, route, question.event, parts.regex)
+
+
+def _asides(parts: Parts, question: Question) -> Mapping[LaneNumber | None, str]:
+    """Why routing set the event aside, for a lane or (None) for all of them: then it went nowhere, whatever the filter says."""
+    if question.entry is None:
+        return {}
+    partition, offset = position = question.entry.position
+    found = parts.lanes.asides(Position(partition, Offset(offset - 1)), 1)
+    return {one.lane: one.reason for one in found if one.position == position}
+
+
+def _in_lane(parts: Parts, question: Question, lane: LaneNumber) -> bool:
+    """Whether the lane has the event all the same: what cannot be decided is kept only from lanes that have a filter."""
+    if question.entry is None:
+        return False
+    partition, offset = question.entry.position
+    blocks = parts.lanes.blocks(lane, Offset(offset - 1), partition, 1)
+    return bool(blocks) and digest_in(blocks[0], offset) is not None
 
 
 def _in_force(parts: Parts, question: Question) -> Mapping[LaneNumber, Route]:

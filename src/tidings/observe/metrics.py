@@ -9,6 +9,8 @@ from tidings.observe.board import BUCKETS, Face, Labels, Series
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 HELP: Mapping[str, str] = {
+    "tidings_routed_plainly_total": "Events that the plain reading of filters decided because the index could not; it should be 0.",
+    "tidings_regex_set_aside_total": "Events set aside because a regular expression had used up its subscription's time.",
     "tidings_published_total": "Events acknowledged, by topic.",
     "tidings_publish_refused_total": "Publish requests refused, by error code.",
     "tidings_publish_seconds": "Time from the whole request to its acknowledgement.",
@@ -23,9 +25,9 @@ HELP: Mapping[str, str] = {
     "tidings_subscription_lag_events": "Entries of a subscription's lane that are not final yet.",
     "tidings_subscription_open_items": "Deliveries of a subscription that are being tried or wait for their next try.",
     "tidings_subscription_dead_letters": "Dead letters of a subscription.",
+    "tidings_records_bytes": "About how many bytes the records of deliveries take.",
     "tidings_subscription_delivered_total": "Deliveries of a subscription since it exists, restarts included.",
     "tidings_subscription_delivered_bytes_total": "Bytes of bodies delivered to a subscription since it exists.",
-    "tidings_records_bytes": "About how many bytes the records of deliveries take.",
     "tidings_subscription_attempts_failed_total": "Failed attempts of a subscription since it exists, by kind.",
     "tidings_subscription_dead_total": "Events of a subscription that became dead letters since it exists.",
     "tidings_subscription_expired_total": "Events of a subscription whose retention ended first, since it exists.",

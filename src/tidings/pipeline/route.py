@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame
 from tidings import filters
 from tidings.errors import FilterSyntaxError
 from tidings.filters import RE2_ONLY, RegexRules
-from tidings.filters.router import Batch, Router, RouteSpec
+from tidings.filters.router import Batch, Matches, Router, RouteSpec
 from tidings.log.block import REFERENCE
 from tidings.log.position import EMBEDDED, START, Marks, embedded
 from tidings.log.sqlite.reader import Columns
-from tidings.pipeline.rows import BLOCK, ROUTED_SCHEMA, Row, as_arrow, aside, block, body, merged, size, span
+from tidings.pipeline.rows import BLOCK, ROUTED_SCHEMA, Row, as_arrow, aside, block, body, counted, merged, size, span
 from tidings.pipeline.source import pages, ranges_in
 from tidings.pipeline.views import Seen, View, Views, both
 from tidings.pipeline.workers import settle
@@ -138,7 +138,17 @@ class Routing:
             missed = self._broken.route(batch)
             pairs = zip(missed.events.tolist(), missed.lanes.tolist(), strict=True)
             rows += [aside(lane, int(offsets[event]), self._reasons[lane]) for event, lane in pairs]
+        rows += _figures(matches)
         return rows, reached
+
+
+def _figures(matches: Matches) -> Iterator[Row]:
+    """What an operator should see rising: it costs time, or somebody their events."""
+    if matches.fell_back:
+        yield counted("tidings_routed_plainly_total", matches.fell_back)
+    reasons = set(matches.blocked.values())
+    if reasons and (blocked := sum(one.reason in reasons for one in matches.aside)):
+        yield counted("tidings_regex_set_aside_total", blocked)
 
 
 def _way_of(route: Route, regex: RegexRules) -> Way:

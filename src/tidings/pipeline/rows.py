@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from tidings.log.block import REFERENCE
 
-BLOCK, ASIDE, SCANNED, BODY = 0, 1, 2, 3
+BLOCK, ASIDE, SCANNED, BODY, COUNTED = 0, 1, 2, 3, 4
 
 ROUTED_SCHEMA = StructType(
     [
@@ -26,7 +26,7 @@ ROUTED_SCHEMA = StructType(
     ]
 )
 """BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
-BODY: what projections left of entry `first`, kept under the one digest in `digests`."""
+BODY: what projections left of entry `first`, kept under the one digest in `digests`. COUNTED: `first` more of `reason`."""
 
 ROUTED_ARROW = pa.schema(
     [
@@ -80,6 +80,11 @@ def aside(lane: int | None, offset: int, reason: str) -> Row:
 def span(after: int, upto: int) -> Row:
     """What was read: everything in (after, upto]."""
     return Row(SCANNED, None, after, upto)
+
+
+def counted(figure: str, number: int) -> Row:
+    """So many more of something that is counted for the operator."""
+    return Row(COUNTED, None, number, number, reason=figure)
 
 
 def size(row: Row) -> int:

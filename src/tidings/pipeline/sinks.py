@@ -21,7 +21,7 @@ from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, 
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.board import Board
 from tidings.pipeline.route import RoutePlan
-from tidings.pipeline.rows import ASIDE, BLOCK, BODY, SCANNED, Row, from_arrow, merged
+from tidings.pipeline.rows import ASIDE, BLOCK, BODY, COUNTED, SCANNED, Row, from_arrow, merged
 from tidings.pipeline.source import FORMAT
 from tidings.registry.port import RegistryReader
 
@@ -148,6 +148,9 @@ class LaneSink:
             self._lanes.write(routed)
             self._proven = scanned
             self._count(routed, scanned - begun)
+            for row in rows:
+                if row.kind == COUNTED and row.reason is not None:
+                    self._board.count(row.reason, row.first)
         return scanned, wanted
 
     def _count(self, routed: Routed, events: int) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.api_process import an_api
+from tidings.log.block import packed
 from tidings.log.port import Aside, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
@@ -27,3 +28,32 @@ def test_what_was_set_aside_is_listed_with_whom_it_was_kept_from_and_why(tmp_pat
         ("0-2", None, "the worker died"),
     ]
     assert [each["cursor"] for each in rest["asides"]] == ["0-2"]
+
+
+def test_explaining_says_that_routing_set_a_published_event_aside_and_why(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        for name in ("one", "two"):
+            api.call("PUT", f"/api/subscriptions/{name}", {"topic": "orders", "delivery": {"kind": "pull"}})
+        for n in range(3):
+            api.publish("orders", {"n": n})
+        lanes = SqliteLanesWriter(api.data)
+        slow = Aside(Position(EMBEDDED, Offset(1)), LaneNumber(1), "its regular expression took too long")
+        broken = Aside(Position(EMBEDDED, Offset(2)), None, "it could not be read")
+        lanes.write(Routed(blocks=[packed(LaneNumber(2), [1, 2, 3])], scanned=embedded(3), aside=(slow, broken)))
+        lanes.close()
+        told = {
+            cursor: [
+                (each["subscription"], each["gets"], each["why"])
+                for each in api.call("POST", "/api/topics/orders/explain", {"cursor": cursor}).json["verdicts"]
+            ]
+            for cursor in ("0-1", "0-2", "0-3")
+        }
+
+    every = "it has no filter: every event of its topics goes to it"
+    assert told["0-1"] == [
+        ("one", False, "routing set it aside: its regular expression took too long"),
+        ("two", True, every),
+    ]
+    assert told["0-2"] == [("one", False, "routing set it aside: it could not be read"), ("two", True, every)]
+    assert told["0-3"] == [("one", True, every), ("two", True, every)]
