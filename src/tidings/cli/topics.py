@@ -32,6 +32,10 @@ def create(
     max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
     duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,
+    partitions: Annotated[int | None, typer.Option(help="Partitions of its feed; only when the topic is made.")] = None,
+    feed: Annotated[
+        Path | None, typer.Option(help="File with the settings of its feed as JSON: versions, aliases, v1Data and so on.")
+    ] = None,
 ) -> None:
     """Create a topic, or change it."""
     wanted = {
@@ -40,6 +44,7 @@ def create(
         "maxEventBytes": max_event_bytes,
         "duplicates": duplicates,
         "schema": read_json(schema) if schema else None,
+        "feed": {**(read_json(feed) if feed else {}), **({"partitions": partitions} if partitions else {})},
     }
     stored = hub.client.put(f"/api/topics/{segment(name)}", {key: value for key, value in wanted.items() if value})
     print_json(stored) if hub.json else say(f"topic {stored['name']} is there")

@@ -63,15 +63,15 @@ class Answer:
 
     async def _run(self, turns: asyncio.Lock, waits: Waits) -> None:
         text = await self._pages(turns)
-        if not self._page.served and self._asked.wait and not self._ended():
+        if self._asked.wait and not self._page.served and not self._ended():
             text = await self._waited(turns, waits)
         await self._end(text)
 
     async def _pages(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
         """Send the slices of the page but for the last one, which is returned. `last`: where the feed ends, when that is known."""
         # Whoever was woken together with others finds the slice read and written already: no turn is needed for that.
-        text = await self._turn(turns) if last is None else self._slice(self._page.next(last))
-        while not self._page.over:
+        text = await self._turn(turns, self._asked.last) if last is None else self._slice(self._page.next(last))
+        while not self._page.over and not self._gone():
             if text:
                 await self._write(text)
             elif self._parts.clock.monotonic() - self._told > KEEP_ALIVE:
@@ -81,9 +81,9 @@ class Answer:
             text = await self._turn(turns)
         return text
 
-    async def _turn(self, turns: asyncio.Lock) -> bytes:
+    async def _turn(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
         async with turns:
-            return self._slice(self._page.next())
+            return self._slice(self._page.next(last))
 
     async def _waited(self, turns: asyncio.Lock, waits: Waits) -> bytes:
         """Hold the request until there is an event for it, or its time is over."""
@@ -104,7 +104,7 @@ class Answer:
                 return text
         # The cursor still moves past what was not meant.
         self._page.again()
-        return await self._pages(turns)
+        return await self._pages(turns, self._asked.feed.source.extent().last)
 
     def _slice(self, found: Found) -> bytes:
         """The lines of a slice, with the checkpoints of the partitions it moved."""

@@ -34,7 +34,7 @@ Stored: TypeAlias = Callable[[str, str, int, Sequence[int]], Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to answer with. `count`: how the feed is divided; `places`: where to begin."""
+    """What to answer with. `count`: how the feed is divided; `places`: where to begin; `last`: where the feed ended then."""
 
     feed: OpenFeed
     version: str
@@ -45,8 +45,8 @@ class Asked:
     keeping: Keeping | None
     event: EventLine
     checkpoint: Checkpoint
-    closed: bool = False
-    line_key: object = None
+    line_key: object
+    last: Offset
 
 
 def asked_v1(feed: OpenFeed, query: Query, stored: Stored) -> Asked:
@@ -78,6 +78,7 @@ def asked_v1(feed: OpenFeed, query: Query, stored: Stored) -> Asked:
         event=v1_event(feed.settings.v1_data, headers),
         checkpoint=v1_checkpoint,
         line_key=(feed.settings.v1_data, headers),
+        last=extent.last,
     )
 
 
@@ -157,8 +158,8 @@ def asked_v2(feed: OpenFeed, query: Query, stored: Stored) -> Asked:
         keeping=keeping,
         event=v2_event,
         checkpoint=v2_checkpoint,
-        closed=partition.closed,
         line_key="v2",
+        last=extent.last,
     )
 
 

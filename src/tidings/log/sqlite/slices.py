@@ -41,6 +41,8 @@ class SqliteSlices:
 
     def __init__(self, folder: Path) -> None:
         self._file = Reading(log_file(folder), LOG)
+        # Counting may take a while, and nobody who reads shall wait for it.
+        self._counting = Reading(log_file(folder), LOG)
 
     def extent(self, topic: TopicNumber) -> Extent:
         """See `TopicSlices.extent`."""
@@ -63,7 +65,7 @@ class SqliteSlices:
     def count(self, topic: TopicNumber, after: Offset, share: Share, most: int) -> int:
         """See `TopicSlices.count`."""
         residue = share.residues[0] if share.residues else 0
-        with self._file.statements() as connection:
+        with self._counting.statements() as connection:
             bounds = (topic, after, (1 << 63) - 1, share.modulus, residue, most)
             return int(connection.execute(_COUNT, bounds).fetchone()[0])
 
@@ -80,6 +82,7 @@ class SqliteSlices:
     def close(self) -> None:
         """Release the file. Safe to call twice."""
         self._file.close()
+        self._counting.close()
 
 
 def _selected(connection: sqlite3.Connection, bounds: tuple[int, ...], share: Share, limit: int) -> sqlite3.Cursor:
