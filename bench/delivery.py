@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import uvloop
 
 from bench.figures import Figure, percentile, table
 from bench.lanes import Lanes, Wanted, a_request, settings_of
-from bench.processes import share_of
+from bench.processes import cpu_of, share_of
 from bench.sinks import Sink, a_sink
 from tidings.observe.board import read_faces
 
@@ -46,10 +45,13 @@ class Measured:
 
 def figures(events: int = EVENTS) -> list[Figure]:
     """Every delivery figure, each against the bare client of the same run."""
-    return [*_rates(events), *_light_load(), *_memory()]
+    return [*_rates(events), *_light_load(), *_memory(events)]
 
 
 # ---- rates and CPU
+
+HERMES = "Hermes 2.6 (Java), two cores, nginx:"
+"""Measured once on a machine like ours, for orientation: other figures are not made by this bench."""
 
 
 def _rates(events: int) -> list[Figure]:
@@ -69,6 +71,9 @@ def _rates(events: int) -> list[Figure]:
         _against("ordered by key, 100 keys", keyed, one, "one subscription"),
         _against("strictly ordered, each outcome durable first", strict, one, "one subscription"),
         _against(f"batches of {BATCH}, one at a time, events", batched, one, "one subscription"),
+        Figure("one subscription, beside Hermes", one.rate, "deliveries/s", f"{HERMES} 17,000 to 24,000"),
+        Figure("ten subscriptions, two workers, beside Hermes", two_workers.rate, "deliveries/s", f"{HERMES} 22,000 to 29,000"),
+        Figure("CPU for 1,000, beside Hermes", one.cpu / 10, "s", f"{HERMES} 0.06 to 0.08"),
         Figure("bare client, CPU for 10,000", bare.cpu, "s"),
         Figure("the sink, CPU for 10,000", one.sink_cpu, "s", AGAINST, one.sink_cpu / bare.cpu),
         Figure("one subscription with records, CPU for 10,000", one.cpu, "s", AGAINST, one.cpu / bare.cpu),
@@ -111,15 +116,18 @@ async def _prepared(folder: Path, wanted: Wanted) -> None:
 
 def _timed(sink: Sink, events: int, each: int, commands: Sequence[Sequence[str]]) -> Measured:
     """`each`: events that come in one request."""
-    before, sink_before = resource.getrusage(resource.RUSAGE_CHILDREN), sink.cpu()
-    with _children(commands):
-        # The first tenth warms up: connections, caches, the window that grows with answers.
+    with _children(commands) as children:
+        # The first tenth warms up: imports, connections, caches, the window that grows with answers.
         began, first = sink.when(events // each // 10)
+        used, sink_used = _cpu(children), sink.cpu()
         ended, last = sink.when(events // each)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    rate = each * (last - first) / (ended - began)
-    return Measured(rate, used / events * 10_000, (sink.cpu() - sink_before) / events * 10_000, sink.name)
+        used, sink_used = _cpu(children) - used, sink.cpu() - sink_used
+    count = each * (last - first)
+    return Measured(count / (ended - began), used / count * 10_000, sink_used / count * 10_000, sink.name)
+
+
+def _cpu(children: Sequence[subprocess.Popen[bytes]]) -> float:
+    return sum(cpu_of(child.pid) for child in children)
 
 
 @contextmanager
@@ -190,14 +198,16 @@ async def _engine_times(folder: Path, receiver: Any, events: int, pause: float) 
 # ---- memory
 
 
-def _memory() -> list[Figure]:
+def _memory(events: int) -> list[Figure]:
     with a_sink() as sink:
+        busy = _resident(Wanted(_url(sink), events, 30), until=lambda: sink.seen() >= events // 30 * 30)
         idle = _resident(Wanted(_url(sink), 0))
         many = _resident(Wanted(_url(sink), 0, 10_000))
         few = _resident(Wanted(DEAD, 20_000))
         parked = _resident(Wanted(DEAD, 100_000))
     return [
         Figure("memory of an idle engine, one subscription", idle, "MiB"),
+        Figure("memory after 30 subscriptions had run", busy, "MiB", f"{HERMES} 2,100"),
         Figure("more with 10,000 idle subscriptions", many - idle, "MiB", "", None, "≤ 100"),
         Figure("more with 20,000 events for a dead endpoint", few - idle, "MiB"),
         Figure(
@@ -206,13 +216,15 @@ def _memory() -> list[Figure]:
     ]
 
 
-def _resident(wanted: Wanted, rest: float = 5.0) -> float:
-    """MiB of a worker that has seen all there is."""
+def _resident(wanted: Wanted, rest: float = 5.0, until: Callable[[], bool] = lambda: True) -> float:
+    """MiB of a worker that has seen all there is, some seconds after."""
     with tempfile.TemporaryDirectory(prefix="tidings-bench-") as folder:
         uvloop.run(_prepared(Path(folder), wanted))
         with _children([["deliver", folder, "1", "0"]]) as (child,):
             while not any(face.ready for face in read_faces(Path(folder) / "run").values()):
                 time.sleep(0.05)
+            while not until():
+                time.sleep(0.1)
             time.sleep(rest)
             return share_of(child.pid) / MIB
 
