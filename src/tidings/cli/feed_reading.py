@@ -7,10 +7,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from tidings.cli.events import BATCH_TYPE, Line, batches
-from tidings.client.feeds import Batch, Event, FeedClient
+from tidings.client.feeds import Batch, Event, FeedClient, Handler
 from tidings.client.http import HubClient, segment
 from tidings.errors import HubProblem, HubUnreachable
 from tidings.ids import random_id
@@ -19,13 +19,7 @@ _HEADER = "ce_"
 _NAMED = ("id", "source", "type")
 
 
-class Taking(Protocol):
-    """Takes batches; when it returns, the cursor after them may be kept."""
-
-    def __call__(self, tx: Any, batch: Batch) -> None: ...
-
-
-def run(client: FeedClient, take: Taking, follow: bool) -> None:
+def run(client: FeedClient, take: Handler, follow: bool) -> None:
     """Read until the end, or for ever. Nobody there is an error at once; a server that goes away later is waited for."""
 
     async def go() -> None:
@@ -60,13 +54,13 @@ class Forwarder:
         self._hub, self._topic, self._feed, self._patient = hub, topic, feed, patient
         self.accepted = 0
 
-    def __call__(self, tx: Any, batch: Batch) -> None:
+    async def __call__(self, tx: Any, batch: Batch) -> None:
         lines = (Line(n, as_cloudevent(event, self._topic, self._feed)) for n, event in enumerate(batch, 1))
         for request in batches(lines):
-            self._send(request.body, batch)
+            await self._send(request.body, batch)
             self.accepted += len(request.lines)
 
-    def _send(self, body: bytes, batch: Batch) -> None:
+    async def _send(self, body: bytes, batch: Batch) -> None:
         for wait in _waits():
             try:
                 self._hub.send("POST", f"/api/topics/{segment(self._topic)}/events", body, content_type=BATCH_TYPE)
@@ -74,7 +68,7 @@ class Forwarder:
             except HubUnreachable:
                 if not self._patient:
                     raise
-                time.sleep(wait)
+                await asyncio.sleep(wait)
             except HubProblem as error:
                 place = f"before cursor {batch.cursor} of partition {batch.partition}"
                 raise HubProblem(f"an event {place} was refused: {error}", error.problem) from error

@@ -10,6 +10,7 @@ from tidings.client.feeds.discovery import Discovery, Partition
 from tidings.client.feeds.http import Http
 from tidings.client.feeds.lines import Batch, Checkpoint, Event
 from tidings.client.feeds.plan import FIRST, LAST
+from tidings.client.feeds.run import Handler
 from tidings.client.feeds.sqlite import SqliteStore
 from tidings.client.feeds.store import Kept, MemoryStore, Store
 from tidings.client.feeds.sync import SyncFeedClient
@@ -24,6 +25,7 @@ __all__ = [
     "Discovery",
     "Event",
     "FeedClient",
+    "Handler",
     "Http",
     "Kept",
     "MemoryStore",
