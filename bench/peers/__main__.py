@@ -1,7 +1,12 @@
-"""`make bench-peers`: event-ruler and Tidings on the same files, in turn, in one table. Both are compared event by event."""
+"""`make bench-peers`: event-ruler and Tidings on the same files, in turn, in one table. Both are compared event by event.
+
+Both run on one core, where the system can be asked for that, as the aims are meant. With a second core beside it, event-ruler was
+seen to take less than half as long at 10,000 rules with ranges.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -42,6 +47,8 @@ def main() -> int:
         print(f"make bench-peers needs {wanted}: install a JDK (17 or newer) and Maven, or use make bench.", file=sys.stderr)
         return 1
     figures: list[Figure] = []
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory(prefix="tidings-peers-") as folder:
         classes = _built(Path(folder))
         for (kind, rules), aims in AIMS.items():

@@ -154,6 +154,19 @@ def test_memos_stay_bounded_when_texts_never_repeat(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("index_only")
+def test_numbers_are_exact_though_few_candidates_ask_for_them() -> None:
+    numbers = (b"5", b"5.0", b"5.00000000000000000001", b"4.99999999999999999999", b"7", b"null", b'"5"', b"4")
+    texts = [b'{"k":"x%d","n":%s}' % (n, numbers[n % len(numbers)]) for n in range(400)]
+    routes = [
+        a_route(n, f"k = 'x{n}' and n {op} 5") for n, op in zip(range(0, 400, 9), ("<", "<=", ">", ">=") * 12, strict=False)
+    ]
+    routes.append(a_route(900, "k in ('x3', 'x5') and n > 4 and n < 5.5 and m is missing"))
+    published = [an_event(text) for text in texts]
+    expected = [(r.lane, n) for r in routes for n, event in enumerate(published) if r.filter and matches(r.filter, event)]
+    assert routed(routes, a_batch(*published)) == expected
+
+
+@pytest.mark.usefixtures("index_only")
 def test_numbers_that_only_differ_beyond_a_float_are_told_apart() -> None:
     texts = [
         b"0.1",

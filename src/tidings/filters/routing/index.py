@@ -23,6 +23,7 @@ from tidings.filters.routing.rows import Signatures
 from tidings.filters.routing.verdicts import Judged, Verdicts
 
 _CHUNK = 1_000_000
+_FEW = 4
 _NO_CODE = -2
 _NO_SLOT = (0, _NO_CODE, HIGHEST, _NO_CODE, _NO_CODE)
 
@@ -97,6 +98,15 @@ class Index:
             pieces = codes[self._sources[Source(source.number, Of.PIECE)]]
             codes[row] = self._signatures.buckets[source.number][pieces + 1]
 
+    def fill_some(self, source: Source, codes: Ints, table: Table, events: list[int]) -> None:
+        """Fill in the pieces of these events."""
+        column = table.columns[source.number]
+        exactly = _exactly(self.reader.paths[source.number], table, column)
+        pieces = self._layout.cuts[source.number].codes(
+            [column[event] for event in events], lambda some: exactly([events[n] for n in some])
+        )
+        codes[self._sources[source], events] = pieces
+
     @property
     def sources(self) -> dict[Source, int]:
         return self._sources
@@ -153,7 +163,12 @@ class _Codes:
             if source not in self._late:
                 index.fill(source, self.known, table)
 
-    def complete(self) -> Ints:
+    def complete(self, events: Ints) -> Ints:
+        """The codes, with all pieces of at least these events. Where few ask, the others are not worked out."""
+        if self._late and len(events) * _FEW < self.known.shape[1]:
+            for source in self._late:
+                self._index.fill_some(source, self.known, self._table, np.unique(events).tolist())
+            return self.known
         while self._late:
             self._index.fill(self._late.pop(), self.known, self._table)
         return self.known
@@ -216,7 +231,7 @@ class _Slots:
         events, numbers = pairs
         if not slots or not len(events):
             return pairs
-        known = codes.complete()
+        known = codes.complete(events)
         for layer in self._layers[:slots]:
             keep = layer.fits(known, events, numbers)
             events, numbers = events[keep], numbers[keep]
