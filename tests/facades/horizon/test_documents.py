@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.facades.horizon.worlds import API, a_rover, a_specification, an_entry
 from tidings.errors import Conflict, InvalidDocument, Malformed
 from tidings.facades.horizon.applying import Given, given, planned
 from tidings.facades.horizon.names import Team, subscription_id, team_of
@@ -14,34 +15,6 @@ from tidings.facades.horizon.yaml12 import documents_in
 from tidings.registry.model import Exposure, Push, Snapshot, Stream, Subscription, Topic
 
 TEAM = Team("hub", "team")
-API = {"apiVersion": "tcp.ei.telekom.de/v1"}
-
-
-def a_rover(name: str = "shop", **spec: Any) -> dict[str, Any]:
-    return {**API, "kind": "Rover", "metadata": {"name": name}, "spec": {"zone": "caas", **spec}}
-
-
-def a_specification(event_type: str = "orders.v1", **spec: Any) -> dict[str, Any]:
-    members = {"type": event_type, "version": "1.0.0", "description": "orders", **spec}
-    return {
-        **API,
-        "kind": "EventSpecification",
-        "metadata": {"name": event_type.replace(".", "-")},
-        "spec": {key: value for key, value in members.items() if value is not None},
-    }
-
-
-def an_entry(**members: Any) -> dict[str, Any]:
-    entry = {
-        "eventType": "orders.v1",
-        "deliveryType": "callback",
-        "payloadType": "data",
-        "callback": "https://shop.example/hook",
-        **members,
-    }
-    return {key: value for key, value in entry.items() if value is not None}
-
-
 EQ = {"eq": {"field": "a", "value": 1}}
 
 
