@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from tests.conformance import SHARED_DATA
 from tidings.errors import FilterSyntaxError
-from tidings.filters.project import MAX_PATHS, Mode, Projection, Syntax, project, projection, warnings_of
+from tidings.filters.project import (
+    MAX_CHARACTERS,
+    MAX_PATHS,
+    MAX_STEPS,
+    Mode,
+    Projection,
+    Syntax,
+    project,
+    projection,
+    warnings_of,
+)
 
 ITEMS = '{"items":[{"name":"x","v":1},{"name":"y","v":2}]}'
 ORDER = '{ "id" : 12345678901234567890, "total": {"amount":1.0, "tax" : 1e400},"none":null }'
@@ -247,6 +257,13 @@ def test_nothing_is_raised_whatever_comes(data: bytes, chosen: list[str], mode: 
 def test_a_deep_document_is_projected_without_running_out_of_stack() -> None:
     deep = '{"a":' * 450 + '{"x":1,"y":2}' + "}" * 450
     assert exclude(deep, "$..x", syntax="jsonpath") == '{"a":' * 450 + '{"y":2}' + "}" * 450
+
+
+def test_the_limits_of_a_path_are_its_last_allowed_length_and_depth() -> None:
+    assert projection("include", [".".join("a" * MAX_STEPS), "a" * MAX_CHARACTERS]).paths
+    for too_much in (".".join("a" * (MAX_STEPS + 1)), "a" * (MAX_CHARACTERS + 1)):
+        with pytest.raises(FilterSyntaxError, match=r"paths\[0\]"):
+            projection("include", [too_much])
 
 
 VECTORS = SHARED_DATA / "filters" / "horizon.json"
