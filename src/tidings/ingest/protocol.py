@@ -306,6 +306,21 @@ def raw_answer(problem: Problem) -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
+def end_at_once(cycle: RequestResponseCycle, text: bytes) -> bool:
+    """Send the rest of an answer that is under way in chunks, and end it, with one write; False when that is not possible now."""
+    if cycle.disconnected:
+        return True
+    if cycle.flow.write_paused or not cycle.chunked_encoding or cycle.response_complete:
+        return False
+    cycle.response_complete = True
+    cycle.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(text), text))
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
+
+
 def cut(cycle: RequestResponseCycle | None) -> None:
     """End the connection in the middle of an answer: what was sent arrives, and the missing end tells that there is more."""
     if cycle is not None and not cycle.response_complete:

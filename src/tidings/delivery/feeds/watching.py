@@ -6,12 +6,13 @@ The look is shared: one small select says which topics have grown, one slice of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from tidings.delivery.feeds.lines import Types
 from tidings.delivery.feeds.pages import SLICE
 from tidings.delivery.feeds.sources import SharedSlices
+from tidings.errors import Unavailable, tolerating
 from tidings.log.port import LanesReader, Row, Share
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
 
@@ -50,14 +51,24 @@ class Concern(NamedTuple):
         return self.share, None if self.types is None else self.types.key
 
 
+class Patient(Protocol):
+    """Somebody who waits, as who wakes them sees them."""
+
+    def left(self) -> bool:
+        """Whether nobody waits for the answer any more, or there is another reason to end."""
+
+    def answer(self, last: Offset) -> bool:
+        """Answer at once, without any waiting, if that is possible; whether it was. The source ends at `last`."""
+
+
 class Waiter:
-    """Somebody who waits. `left` tells that nobody waits for the answer any more, or that there is another reason to end."""
+    """A place among those who wait, from this position on."""
 
-    __slots__ = ("future", "left", "position")
+    __slots__ = ("future", "position", "reader")
 
-    def __init__(self, position: Offset, left: Callable[[], bool]) -> None:
+    def __init__(self, position: Offset, reader: Patient) -> None:
         self.position = position
-        self.left = left
+        self.reader = reader
         self.future: asyncio.Future[Offset | None] = asyncio.get_running_loop().create_future()
 
     def wake(self, last: Offset | None) -> None:
@@ -136,19 +147,26 @@ class Watching:
     async def _wake(self, topic: TopicNumber, after: Offset, end: Offset) -> None:
         found = self._slices.slice(topic, after, end, Share(), SLICE)
         last = self._slices.extent(topic).last
-        woken = 0
-        for concern, waiters in list(self._topics[topic].groups.values()):
+        meant: list[Waiter] = []
+        for concern, waiters in self._topics[topic].groups.values():
             # When more came than one slice holds, everybody looks for himself.
             latest = concern.latest(found.rows) if found.reached >= end and not found.overtaken else last
-            for waiter in [one for one in waiters if latest is not None and one.position < latest]:
-                waiter.wake(last)
-                woken += 1
-                if woken % AT_ONCE == 0:
-                    await asyncio.sleep(0)
+            meant += [one for one in waiters if latest is not None and one.position < latest]
+        # All answers go out before anybody tidies up behind them.
+        for n, waiter in enumerate(meant, 1):
+            if not waiter.future.done():
+                with tolerating(Unavailable, doing="an answer to a waiting reader"):
+                    waiter.reader.answer(last)
+            if n % AT_ONCE == 0:
+                await asyncio.sleep(0)
+        for n, waiter in enumerate(meant, 1):
+            waiter.wake(last)
+            if n % AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def _let_go(self) -> None:
         for n, waiter in enumerate(self._everyone(), 1):
-            if waiter.left():
+            if waiter.reader.left():
                 waiter.wake(None)
             if n % 1000 == 0:
                 await asyncio.sleep(0)
@@ -200,7 +218,7 @@ class LaneWatching:
                 last = self._lanes.routed().get(EMBEDDED, START) if grown else START
                 for lane, waiters in list(self._waiters.items()):
                     for waiter in list(waiters):
-                        if lane in grown or waiter.left():
+                        if lane in grown or waiter.reader.left():
                             waiter.wake(last if lane in grown else None)
         finally:
             for waiters in self._waiters.values():

@@ -12,10 +12,10 @@ from tidings.delivery.feeds.layout import end_of
 from tidings.delivery.feeds.lines import finished
 from tidings.delivery.feeds.pages import Found, Page
 from tidings.facades.feeds.asking import Asked
-from tidings.facades.feeds.waits import Waits
+from tidings.facades.feeds.waits import Seat, Waits
 from tidings.facades.parts import Parts
 from tidings.ingest.asgi import Scope, Send
-from tidings.ingest.protocol import CYCLE, cut
+from tidings.ingest.protocol import CYCLE, cut, end_at_once
 from tidings.log.position import Offset
 
 HEADERS = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
@@ -28,12 +28,14 @@ logger = logging.getLogger("tidings.feeds")
 class Answer:
     """One answer on its way. Nothing is sent before the first slice was read, so that a failure until then has a status."""
 
-    def __init__(self, parts: Parts, asked: Asked, scope: Scope, send: Send) -> None:
+    def __init__(self, parts: Parts, asked: Asked, seat: Seat, scope: Scope, send: Send) -> None:
         self._parts = parts
         self._asked = asked
+        self._seat = seat
         self._cycle = scope.get(CYCLE)
         self._send = send
-        self._began = False
+        self._began = self._answered = False
+        self._woken: bytes | None = None
         self._counts: Counter[int] = Counter()
         self._told = parts.clock.monotonic()
         self._page = Page(asked.feed.source, asked.count, asked.places, asked.wish)
@@ -62,15 +64,18 @@ class Answer:
         await self._end(b"")
 
     async def _run(self, turns: asyncio.Lock, waits: Waits) -> None:
-        text = await self._pages(turns)
+        text = await self._rest(turns, await self._turn(turns, self._asked.last))
         if self._asked.wait and not self._page.served and not self._ended():
             text = await self._waited(turns, waits)
-        await self._end(text)
+        if not self._answered:
+            await self._end(text)
 
-    async def _pages(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
-        """Send the slices of the page but for the last one, which is returned. `last`: where the feed ends, when that is known."""
-        # Whoever was woken together with others finds the slice read and written already: no turn is needed for that.
-        text = await self._turn(turns, self._asked.last) if last is None else self._slice(self._page.next(last))
+    async def _turn(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
+        async with turns:
+            return self._slice(self._page.next(last))
+
+    async def _rest(self, turns: asyncio.Lock, text: bytes) -> bytes:
+        """Send this slice and those after it, but for the last one, which is returned."""
         while not self._page.over and not self._gone():
             if text:
                 await self._write(text)
@@ -81,30 +86,43 @@ class Answer:
             text = await self._turn(turns)
         return text
 
-    async def _turn(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
-        async with turns:
-            return self._slice(self._page.next(last))
-
     async def _waited(self, turns: asyncio.Lock, waits: Waits) -> bytes:
         """Hold the request until there is an event for it, or its time is over."""
         clock = self._parts.clock
         deadline = clock.monotonic() + self._asked.wait
         await self._begin()
         while (left := deadline - clock.monotonic()) > 0:
-            last = await waits.wait(self._asked, self._left, min(left, KEEP_ALIVE))
-            if self._parts.waiting.over or self._ended() or self._gone():
-                break
+            self._woken = None
+            last = await waits.wait(self._asked, self, min(left, KEEP_ALIVE))
+            if self._answered or self._parts.waiting.over or self.left():
+                return self._woken or b""
             if last is None:
                 if deadline - clock.monotonic() > 0:
                     await self._write(b"\n")
                 continue
-            self._page.again()
-            text = await self._pages(turns, last)
-            if text or self._page.served:
+            text = await self._rest(turns, self._look(last) if self._woken is None else self._woken)
+            if self._page.served:
                 return text
         # The cursor still moves past what was not meant.
+        return await self._rest(turns, self._look(self._asked.feed.source.extent().last))
+
+    def answer(self, last: Offset) -> bool:
+        """Called by who wakes the waiting: the whole answer in one write, where one slice is all of it; whether it was."""
+        self._woken = self._look(last)
+        if self._cycle is None or not self._page.over or not self._page.served:
+            return False
+        self._answered = end_at_once(self._cycle, self._woken + self._closing())
+        if self._answered:
+            self._seat.release()
+        return self._answered
+
+    def left(self) -> bool:
+        """Whether there is no reason to wait any more: the reader is gone, or its partitions have ended."""
+        return self._gone() or self._ended()
+
+    def _look(self, last: Offset) -> bytes:
         self._page.again()
-        return await self._pages(turns, self._asked.feed.source.extent().last)
+        return self._slice(self._page.next(last))
 
     def _slice(self, found: Found) -> bytes:
         """The lines of a slice, with the checkpoints of the partitions it moved."""
@@ -153,9 +171,6 @@ class Answer:
     def _gone(self) -> bool:
         return self._cycle is not None and self._cycle.disconnected
 
-    def _left(self) -> bool:
-        return self._gone() or self._ended()
-
     async def _begin(self) -> None:
         if not self._began:
             self._began = True
@@ -167,9 +182,11 @@ class Answer:
         await self._send({"type": "http.response.body", "body": text, "more_body": more})
 
     async def _end(self, text: bytes) -> None:
-        asked = self._asked
-        closing = b"".join([asked.checkpoint(place.partition, place.position) for place in asked.places])
-        await self._write(text + closing, more=False)
+        await self._write(text + self._closing(), more=False)
+
+    def _closing(self) -> bytes:
+        checkpoint = self._asked.checkpoint
+        return b"".join([checkpoint(place.partition, place.position) for place in self._asked.places])
 
     def _note_long(self, lines: int) -> None:
         label = self._asked.feed.label

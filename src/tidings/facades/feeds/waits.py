@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from tidings.access.principals import EVERYONE, Principal
-from tidings.delivery.feeds.watching import Concern, LaneWatching, Waiter, Watching
+from tidings.delivery.feeds.watching import Concern, LaneWatching, Patient, Waiter, Watching
 from tidings.facades.feeds.asking import Asked
 from tidings.facades.feeds.refusals import too_many
 from tidings.log.port import Share
 from tidings.log.position import Offset
+
+
+class Seat:
+    """The right of one request to wait. Given back once, when its answer is on its way."""
+
+    __slots__ = ("_name", "_open")
+
+    def __init__(self, open: Counter[str] | None, name: str) -> None:
+        self._open = open
+        self._name = name
+
+    def release(self) -> None:
+        """Give it back. Safe to call twice."""
+        if self._open is not None:
+            self._open[self._name] -= 1
+            if not self._open[self._name]:
+                del self._open[self._name]
+            self._open = None
+
+
+NO_SEAT = Seat(None, "")
 
 
 class Waits:
@@ -23,25 +42,18 @@ class Waits:
         self._most = most
         self._open: Counter[str] = Counter()
 
-    @contextmanager
-    def room(self, by: Principal) -> Iterator[None]:
+    def seat(self, by: Principal) -> Seat:
         """Raises Refused when this consumer waits often enough. Nobody knows who is who on an open hub."""
         if by is EVERYONE:
-            yield
-            return
+            return NO_SEAT
         if self._open[by.name] >= self._most:
             raise too_many(self._most)
         self._open[by.name] += 1
-        try:
-            yield
-        finally:
-            self._open[by.name] -= 1
-            if not self._open[by.name]:
-                del self._open[by.name]
+        return Seat(self._open, by.name)
 
-    async def wait(self, asked: Asked, left: Callable[[], bool], seconds: float) -> Offset | None:
-        """Where the feed ends once something has come; None when the time is over or `left` says so."""
-        waiter = Waiter(min(place.position for place in asked.places), left)
+    async def wait(self, asked: Asked, reader: Patient, seconds: float) -> Offset | None:
+        """Where the feed ends once something has come; None when the time is over or the reader has left."""
+        waiter = Waiter(min(place.position for place in asked.places), reader)
         if asked.feed.topic is None:
             assert asked.feed.lane is not None
             return await self._lanes.wait(asked.feed.lane, waiter, seconds)
