@@ -15,7 +15,7 @@ import typer
 from tidings.cli import rovers
 from tidings.cli.command import Hub, command
 from tidings.cli.rovers import FileText
-from tidings.cli.show import print_json, say
+from tidings.cli.show import print_json, print_warnings, say
 from tidings.errors import Malformed, NotFound
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -58,6 +58,7 @@ def _apply(hub: Hub, wanted: dict[str, Any], dry_run: bool) -> None:
         return
     for line in difference(applied, colored=sys.stdout.isatty()):
         say(line)
+    print_warnings(applied)
     for name, secret in (applied.get("secrets") or {}).items():
         say(f"deliveries to {name} are signed; check them with {secret} (shown only now)")
 
