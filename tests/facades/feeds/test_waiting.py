@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -112,24 +113,30 @@ def test_growing_partitions_end_a_wait_of_v2_but_not_of_v1(api: ApiProcess) -> N
 
 
 def test_one_consumer_holds_only_so_many_requests_open(tmp_path: Path) -> None:
-    tokens = [{"name": name, "sha256": token_digest(name), "rights": ["read", "admin"]} for name in ("ann", "bob")]
+    tokens = [{"name": name, "sha256": token_digest(name), "rights": ["read", "publish", "admin"]} for name in ("ann", "bob")]
     with an_api(tmp_path, access={"mode": "tokens", "tokens": tokens}, feeds={"long_polls": 3}) as api:
         as_ann, as_bob = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))
         api.call("PUT", "/api/topics/orders", {}, as_ann)
 
-        def ask(who: dict[str, str], wait: int) -> int:
-            return api.call("GET", f"/feeds/orders?n=1&cursor0=_last&wait={wait}", headers=who).status
-
-        with ThreadPoolExecutor(4) as pool:
-            held = [pool.submit(ask, as_ann, 3) for _ in range(3)]
-            deadline = time.monotonic() + 20
-            while (refused := ask(as_ann, 1)) != 429 and time.monotonic() < deadline:
-                pass
-            assert refused == 429
-            answer = api.call("GET", "/feeds/orders?n=1&cursor0=_last&wait=1", headers=as_ann)
+        path = "/feeds/orders?n=1&cursor0=_last&wait="
+        with ExitStack() as held:
+            for _ in range(3):
+                held.enter_context(waiting_socket(api, f"{path}60", "ann"))
+            answer = api.call("GET", f"{path}1", headers=as_ann)
             assert code_of(answer) == (429, "too-many-waiting") and answer.headers["retry-after"] == "1"
-            assert ask(as_bob, 1) == 200 and ask(as_ann, 0) == 200
-            assert [one.result(30) for one in held] == [200] * 3
+            assert api.call("GET", f"{path}1", headers=as_bob).status == 200
+            assert api.call("GET", f"{path}0", headers=as_ann).status == 200
+            assert api.publish("orders", {"n": 1}, authorization="Bearer ann").status == 202
+            assert api.call("GET", "/feeds/orders?n=1&cursor0=_first&wait=1", headers=as_ann).status == 200
+
+
+@contextmanager
+def waiting_socket(api: ApiProcess, path: str, token: str) -> Iterator[socket.socket]:
+    """A connection whose request is accepted and waits."""
+    with socket.create_connection(("127.0.0.1", api.port), timeout=20) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+        assert client.recv(1000).startswith(b"HTTP/1.1 200")
+        yield client
 
 
 def test_a_stopping_hub_lets_everyone_go_with_a_checkpoint(tmp_path: Path) -> None:
@@ -147,12 +154,8 @@ def test_who_left_does_not_count_as_waiting(tmp_path: Path) -> None:
     with an_api(tmp_path, access={"mode": "tokens", "tokens": tokens}, feeds={"long_polls": 1}) as api:
         who = {"authorization": "Bearer ann"}
         api.call("PUT", "/api/topics/orders", {}, who)
-        with socket.create_connection(("127.0.0.1", api.port)) as client:
-            client.sendall(
-                b"GET /feeds/orders?n=1&cursor0=_last&wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ann\r\n\r\n"
-            )
-            assert client.recv(1000).startswith(b"HTTP/1.1 200")
-            path = "/feeds/orders?n=1&cursor0=_last&wait=1"
+        path = "/feeds/orders?n=1&cursor0=_last&wait=1"
+        with waiting_socket(api, "/feeds/orders?n=1&cursor0=_last&wait=60", "ann"):
             assert api.call("GET", path, headers=who).status == 429
         deadline = time.monotonic() + 30
         while api.call("GET", path, headers=who).status == 429 and time.monotonic() < deadline:
