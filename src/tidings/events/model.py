@@ -12,6 +12,10 @@ Attribute: TypeAlias = str | int | bool
 """A context attribute. Timestamps, URIs and binary values stay the text that was sent."""
 
 
+TEXT, VALUE = "text", "value"
+"""How a payload came: as a JSON string that holds JSON, or as a JSON value under a type that is not JSON (HOR-65)."""
+
+
 class Event(msgspec.Struct, frozen=True, gc=False):
     """One event. Build it with `tidings.events.http.decode` or `tidings.events.checks.checked`: one that exists is valid.
 
@@ -19,12 +23,14 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     `data` is the payload: None is no payload, b"null" is the JSON value null.
     `base64` says that the payload came as `data_base64`, or as a body without any type: no JSON type is implied for it.
     `transport` holds the transport headers that are kept beside the event.
+    `form` says how the payload came where its type does not: TEXT, as a JSON string that holds this JSON; VALUE, as a JSON value.
     """
 
     attributes: Mapping[str, Attribute]
     data: bytes | None = None
     base64: bool = False
     transport: Mapping[str, str] = msgspec.field(default_factory=dict)
+    form: str = ""
 
     @property
     def id(self) -> str:

@@ -1,8 +1,8 @@
 """The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
 
-The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64` and
-`$by` (who published it, where a door keeps that) stand beside them only when there is something to say: `$` cannot begin the
-name of an attribute.
+The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64`,
+`$form` and `$by` (who published it, where a door keeps that) stand beside them only when there is something to say: `$` cannot
+begin the name of an attribute.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tidings.events.model import Event
 HEADERS = "$headers"
 BASE64 = "$base64"
 BY = "$by"
+FORM = "$form"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -24,13 +25,15 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 def head_of(event: Event) -> bytes:
     """Everything about the event but its payload."""
-    if not event.transport and not event.base64:
+    if not event.transport and not event.base64 and not event.form:
         return _encode(event.attributes)
     head: dict[str, Any] = dict(event.attributes)
     if event.transport:
         head[HEADERS] = event.transport
     if event.base64:
         head[BASE64] = True
+    if event.form:
+        head[FORM] = event.form
     return _encode(head)
 
 
@@ -42,7 +45,8 @@ def event_from(head: bytes, data: bytes | None) -> Event:
         raise Malformed(f"a stored event cannot be read: {error}") from error
     transport = attributes.pop(HEADERS, None)
     attributes.pop(BY, None)
-    return Event(attributes, data, attributes.pop(BASE64, False), transport or {})
+    base64, form = attributes.pop(BASE64, False), attributes.pop(FORM, "")
+    return Event(attributes, data, base64, transport or {}, form)
 
 
 def publisher_of(head: bytes) -> str:

@@ -17,7 +17,8 @@ class Payload(StrEnum):
 class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     """Laid out as Horizon does (HOR-108, HOR-109), and who is who: in headers, in the hub's token, in data references.
 
-    `publisher` owns the event type. `zone` is the subscriber's own, or the hub's where it has none.
+    `publisher` owns the event type. `zone` is the subscriber's own, or the hub's where it has none. `filtered`: anything is
+    filtered, so that JSON which was published as a text arrives as JSON (HOR-68).
     """
 
     environment: str
@@ -26,6 +27,7 @@ class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     subscriber: str
     zone: str
     payload: Payload = Payload.DATA
+    filtered: bool = False
 
     @property
     def request_path(self) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable
-from typing import Any
 
 import jwt
 import pytest
 
-from tests.facades.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, an_entry, exposing
+from tests.facades.horizon.flows import World, arrived, posts, until
+from tests.facades.horizon.worlds import Door, a_horizon_event, a_rover, an_entry
 from tests.hub import Hub
 from tests.receivers import Receiver
 from tidings.facades.horizon.names import subscription_id
@@ -31,59 +29,6 @@ HANDBOOK = {
 }
 
 
-class World(Door):
-    """An environment of its own in a shared hub, with one type that the application `shop` exposes."""
-
-    def __init__(self, hub: Hub, **exposure: Any) -> None:
-        super().__init__(hub, environment=f"e{uuid.uuid4().hex[:12]}")
-        self.applied(exposing(**exposure), a_specification())
-
-    def subscribe(self, receiver: Receiver | None, name: str = "bill", **members: Any) -> str:
-        """Subscribe an application of the same team; its subscription id."""
-        to = {"callback": receiver.url} if receiver is not None else {}
-        (part,) = self.parts(a_rover(name, subscriptions=[an_entry(**{**to, **members})]))
-        assert part["state"] == "ACTIVE", part
-        return str(part["subscriptionId"])
-
-    def send(self, *datas: Any, **members: Any) -> list[str]:
-        """Publish an event for each payload; their ids."""
-        ids = []
-        for data in datas:
-            event = a_horizon_event(data=data, **members)
-            assert self.publish(event).status == 201
-            ids.append(event["id"])
-        return ids
-
-    def events(self, subscription: str, query: str = "") -> list[dict[str, Any]]:
-        answer = self.call("GET", f"/horizon/v1/{self.environment}/subscriptions/{subscription}/events{query}")
-        assert answer.status == 200, answer.body
-        items: list[dict[str, Any]] = answer.json["items"]
-        return items
-
-    def statuses(self, subscription: str) -> dict[str, str]:
-        return {one["event"]["id"]: one["status"] for one in self.events(subscription)}
-
-
-def until(holds: Callable[[], Any], what: str, within: float = 60) -> Any:
-    give_up = time.monotonic() + within
-    while time.monotonic() < give_up:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {within} s: {what}")
-
-
-def arrived(receiver: Receiver, many: int) -> list[Any]:
-    """The events that arrived, once there are this many."""
-    until(lambda: len(_posts(receiver)) >= many, f"{many} events, not {len(_posts(receiver))}")
-    return [json.loads(one.body) for one in _posts(receiver)]
-
-
-def _posts(receiver: Receiver) -> list[Any]:
-    return [one for one in receiver.arrivals if one.method == "POST"]
-
-
 def test_hor_t01_two_subscribers_get_one_post_each_and_both_are_delivered(hub: Hub) -> None:
     with Receiver() as one, Receiver() as two:
         world = World(hub)
@@ -92,7 +37,7 @@ def test_hor_t01_two_subscribers_get_one_post_each_and_both_are_delivered(hub: H
         assert [found["id"] for found in (*arrived(one, 1), *arrived(two, 1))] == [event, event]
         for subscription in subscriptions:
             until(lambda name=subscription: world.statuses(name) == {event: "DELIVERED"}, "it is delivered")  # type: ignore[misc]
-        assert (len(_posts(one)), len(_posts(two))) == (1, 1)
+        assert (len(posts(one)), len(posts(two))) == (1, 1)
 
 
 def test_hor_t02_a_later_subscriber_does_not_get_what_came_before(hub: Hub) -> None:
@@ -135,7 +80,7 @@ def test_hor_t13_the_handbook_response_filter_leaves_exactly_the_handbook_result
         assert world.publish(event).status == 201
         arrived(receiver, 1)
         # Member order is that of the event, as the handbook shows it (HOR-178).
-        assert b'"data":{"order":{"number":2389848},"total":{"amount":39.99,"currency":"EUR"}}' in _posts(receiver)[0].body
+        assert b'"data":{"order":{"number":2389848},"total":{"amount":39.99,"currency":"EUR"}}' in posts(receiver)[0].body
 
 
 SCOPES = [
@@ -219,7 +164,7 @@ def test_hor_t40_the_callback_has_its_token_and_headers(hub: Hub) -> None:
         event = a_horizon_event()
         assert world.publish(event, x_foo="1", cookie="a=b").status == 201
         arrived(receiver, 1)
-        headers = _posts(receiver)[0].headers
+        headers = posts(receiver)[0].headers
         assert headers["x-foo"] == "1" and "cookie" not in headers
         assert headers["content-type"] == headers["accept"] == "application/json"
         assert (headers["x-event-id"], headers["x-event-type"]) == (event["id"], "orders.v1")
@@ -252,6 +197,21 @@ def test_hor_t44_negative_operators_on_a_missing_field_and_on_null(hub: Hub) -> 
         assert [one["id"] for one in arrived(nct, 2)] == [ids[1], ids[2]]
         assert [one["id"] for one in arrived(ne, 1)] == [ids[2]]
         assert [one["id"] for one in arrived(nin, 1)] == [ids[2]]
+
+
+def test_hor_t45_text_data_is_parsed_for_filters_only(hub: Hub) -> None:
+    with Receiver() as plain, Receiver() as filtered:
+        world = World(hub)
+        world.subscribe(plain, "plain")
+        picky = world.subscribe(filtered, "picky", trigger={"advancedSelectionFilter": {"eq": {"field": "n", "value": 1}}})
+        text = '{"n": 1, "m": "x"}'
+        ids = world.send(text, "no json", "")
+        ids += world.send({"a": 1}, datacontenttype="text/plain")
+        assert [one["data"] for one in arrived(plain, 4)] == [text, "no json", "", {"a": 1}]
+        assert [one["data"] for one in arrived(filtered, 1)] == [{"n": 1, "m": "x"}]
+        dropped = until(lambda: world.events(picky, "?status=DROPPED"), "dropped ones")
+        results = {one["event"]["id"]: one["properties"]["selectionFilterResult"] for one in dropped}
+        assert results == dict.fromkeys(ids[1:], "INVALID_PAYLOAD_ERROR")
 
 
 def test_events_are_sent_again_and_what_cannot_be_is_told(hub: Hub) -> None:

@@ -19,9 +19,10 @@ from tidings.registry.model import ContentMode, Push
 
 
 class OwnForm(StrEnum):
-    """Forms beside those of CloudEvents: Horizon's two, and the entry as it is stored, for streams."""
+    """Forms beside those of CloudEvents: Horizon's, and the entry as it is stored, for streams."""
 
     HORIZON = "horizon"
+    HORIZON_PARSED = "horizon-parsed"
     HORIZON_REFERENCE = "horizon-dataref"
     STORED = "stored"
 
@@ -57,7 +58,9 @@ def form_of(push: Push) -> Form:
     """The form that a push asks for."""
     if push.layout is None:
         return push.mode
-    return OwnForm.HORIZON_REFERENCE if push.layout.payload is Payload.DATAREF else OwnForm.HORIZON
+    if push.layout.payload is Payload.DATAREF:
+        return OwnForm.HORIZON_REFERENCE
+    return OwnForm.HORIZON_PARSED if push.layout.filtered else OwnForm.HORIZON
 
 
 def identity_headers(layout: Horizon | None) -> dict[str, str]:
@@ -88,6 +91,8 @@ def lay_out(form: Form, head: bytes, data: bytes | None) -> Laid:
     match form:
         case OwnForm.HORIZON:
             return Laid(_horizon_headers(event), horizon_json(event))
+        case OwnForm.HORIZON_PARSED:
+            return Laid(_horizon_headers(event), horizon_json(event, parsed=True))
         case OwnForm.HORIZON_REFERENCE:
             return Laid(_horizon_headers(event), horizon_reference(event, _HERE))
         case _:

@@ -17,10 +17,21 @@ import msgspec
 
 from tidings.facades.horizon.names import SPECIFIED, subscription_id, subscription_name, team_of, topic_name
 from tidings.facades.horizon.rovers import ExposureWish, Rover
-from tidings.facades.horizon.standing import Ground, Standing
+from tidings.facades.horizon.standing import Exposing, Ground, Standing
 from tidings.facades.horizon.subscribing import RETENTIONS, SubscriptionWish
 from tidings.registry.layouts import Horizon
-from tidings.registry.model import ApprovalMode, Delivery, Exposure, Push, Stream, Subscription, Topic, TopicsSource
+from tidings.registry.model import (
+    DEFAULT_SCOPE,
+    ApprovalMode,
+    Delivery,
+    Exposure,
+    Push,
+    Scope,
+    Stream,
+    Subscription,
+    Topic,
+    TopicsSource,
+)
 from tidings.registry.port import Document
 
 WEEK = RETENTIONS["7d"]
@@ -114,10 +125,21 @@ def _delivery(standing: Standing, client: str, application: Rover, wish: Subscri
         subscriber=client,
         zone=application.zone,
         payload=wish.payload,
+        filtered=_filters(wish.trigger) or any(map(_filters, _applied(exposing, wish))),
     )
     if wish.callback is None:
         return Stream(layout=layout)
     return Push(url=wish.callback, layout=layout, **msgspec.structs.asdict(wish.wishes))
+
+
+def _filters(trigger: Scope) -> bool:
+    return trigger.filter is not None or trigger.projection is not None
+
+
+def _applied(exposing: Exposing | None, wish: SubscriptionWish) -> list[Scope]:
+    """The publisher's scopes that this subscription gets (HOR-102)."""
+    offered = {} if exposing is None else exposing[2].scopes
+    return [scope for name, scope in offered.items() if name in (wish.scopes or (DEFAULT_SCOPE,))]
 
 
 def blocked(standing: Standing, application: Rover, wish: SubscriptionWish, ground: Ground) -> str | None:

@@ -37,7 +37,7 @@ def _body(layout: Horizon, hub: str, headers: bool) -> Callable[[Entry], bytes]:
     def write(entry: Entry) -> bytes:
         event = event_from(entry.head, entry.data)
         refers = layout.payload is Payload.DATAREF
-        plain = horizon_reference(event, address + entry.id) if refers else horizon_json(event)
+        plain = horizon_reference(event, address + entry.id) if refers else horizon_json(event, parsed=layout.filtered)
         return b'%b,"httpHeaders":%b}' % (plain[:-1], _headers(event, identity, entry.id)) if headers else plain
 
     return write

@@ -19,8 +19,8 @@ from tidings.clock import Instant, rfc3339
 from tidings.errors import Malformed, TidingsError, Unavailable
 from tidings.events import jsontext, media
 from tidings.events.headers import RawHeaders
-from tidings.events.model import key_hash
-from tidings.events.stored import BY, HEADERS
+from tidings.events.model import TEXT, VALUE, key_hash
+from tidings.events.stored import BY, FORM, HEADERS
 from tidings.events.structured import payload_of
 from tidings.facades.horizon import admission
 from tidings.facades.horizon.admission import Admissions, Admitted
@@ -138,10 +138,12 @@ class Publish:
         if refused is not None:
             return refused
         now = self._parts.clock.now()
-        head = _encode(self._head(members, now, by, kept))
-        data = None if members.get("data") is None else _payload(members, raw)
+        head = self._head(members, now, by, kept)
+        data, form = _payload(members, raw)
+        if form:
+            head[FORM] = form
         try:
-            draft = Draft(admitted.number, now, key_hash(members["id"]), head, data)
+            draft = Draft(admitted.number, now, key_hash(members["id"]), _encode(head), data)
             await self._deadlines.within(self._parts.log.append([draft]))
         except TimeoutError:
             # It may be stored yet.
@@ -174,12 +176,20 @@ def _members(body: bytes) -> dict[str, Any]:
     return value
 
 
-def _payload(members: Mapping[str, Any], raw: bytes) -> bytes:
-    """The bytes of the payload: JSON as it was written; text of another type as that text."""
-    data, kind = members["data"], members.get("datacontenttype")
-    if not isinstance(data, str) or media.is_json(kind):
-        return raw
-    return data.encode(media.codec_of(kind or "") or "utf-8", "replace")
+def _payload(members: Mapping[str, Any], raw: bytes) -> tuple[bytes | None, str]:
+    """The bytes of the payload, and how it came where its type does not tell.
+
+    JSON stays as it was written; a text that holds JSON is kept as that JSON, so that filters see it (HOR-65).
+    """
+    data, kind = members.get("data"), members.get("datacontenttype")
+    if data is None:
+        return None, ""
+    if not media.is_json(kind):
+        return (
+            (raw, VALUE) if not isinstance(data, str) else (data.encode(media.codec_of(kind or "") or "utf-8", "replace"), "")
+        )
+    inner = data.encode() if isinstance(data, str) else b""
+    return (inner, TEXT) if inner and jsontext.is_sound(inner) else (raw, "")
 
 
 async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:
