@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
@@ -16,6 +17,12 @@ _LIMIT = 1 << 16
 _CONNECT = 30.0
 _HEAD_LINES = 200
 _MOVED = (301, 302, 303, 307, 308)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that the system trusts, read once."""
+    return ssl.create_default_context()
 
 
 class Origin(NamedTuple):
@@ -78,7 +85,7 @@ class Connection:
 
     @classmethod
     async def to(cls, origin: Origin) -> Self:
-        context = ssl.create_default_context() if origin.secure else None
+        context = _trusted() if origin.secure else None
         async with asyncio.timeout(_CONNECT):
             return cls(origin, *await asyncio.open_connection(origin.host, origin.port, ssl=context, limit=_LIMIT))
 
