@@ -117,6 +117,7 @@ def test_a_complete_specification_and_rover_have_neither_faults_nor_warnings() -
         (exposing(visibility="all"), "spec.exposures[0].visibility"),
         (exposing(approval="NEVER"), "spec.exposures[0].approval"),
         (exposing(additionalPublisherIds="x"), "spec.exposures[0].additionalPublisherIds"),
+        (exposing(additionalPublisherIds=["hub--*"]), "spec.exposures[0].additionalPublisherIds"),
         (exposing(scopes=[{"name": "a"}]), "spec.exposures[0].scopes[0].trigger"),
         (exposing(scopes=[{"trigger": {}}]), "spec.exposures[0].scopes[0].name"),
         (exposing(scopes=[{"name": "a", "trigger": {}}] * 2), "spec.exposures[0].scopes[1].name"),

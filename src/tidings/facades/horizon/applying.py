@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from tidings.errors import Conflict, EventFault, InvalidDocument
 from tidings.facades.horizon.deriving import derived
 from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name, subscription_id, subscription_name, topic_name
@@ -18,6 +20,8 @@ from tidings.facades.horizon.standing import Ground, Standing, Wish, read
 from tidings.facades.horizon.subscribing import SubscriptionWish
 from tidings.registry.model import Paper, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending
+from tidings.registry.rules.changes import standing
+from tidings.registry.rules.keys import canonical, key_of
 
 API_VERSION = "tcp.ei.telekom.de/v1"
 MEMBERS = ("apiVersion", "kind", "metadata", "spec")
@@ -92,7 +96,7 @@ def planned(snapshot: Snapshot, before: Standing, documents: Sequence[Given], gr
     refuse(documents)
     types = {event_type for key in seen for world in (before, after) for event_type in world.types_of(*key)}
     papers = [one.paper(before.environment) for one in documents]
-    puts = [*papers, *derived(after, types, ground)]
+    puts = _changed(snapshot, [*papers, *derived(after, types, ground)])
     return Plan(before, after, puts, list(_endings(snapshot, before, after, types)))
 
 
@@ -101,7 +105,24 @@ def removed(snapshot: Snapshot, before: Standing, kind: str, key: str, ground: G
     after = before.over(kind, key, None)
     types = before.types_of(kind, key) | after.types_of(kind, key)
     paper = Ending(Paper, paper_name(before.environment, kind, key))
-    return Plan(before, after, derived(after, types, ground), [paper, *_endings(snapshot, before, after, types)])
+    puts = _changed(snapshot, derived(after, types, ground))
+    return Plan(before, after, puts, [paper, *_endings(snapshot, before, after, types)])
+
+
+def _changed(snapshot: Snapshot, puts: Sequence[Document]) -> list[Document]:
+    """Those that do not stand already: a type may have thousands of subscriptions, and most of them stay as they are."""
+    return [document for document in puts if not _stands(snapshot, document)]
+
+
+def _stands(snapshot: Snapshot, document: Document) -> bool:
+    key = key_of(document)
+    found = standing(snapshot, key.kind, key.place)
+    match document, found:
+        case Topic(), Topic():
+            document = msgspec.structs.replace(document, number=found.number)
+        case Subscription(), Subscription():
+            document = msgspec.structs.replace(document, lane=found.lane, created=found.created)
+    return found is not None and canonical(found) == canonical(document)
 
 
 def refuse(documents: Sequence[Given]) -> None:
@@ -140,8 +161,8 @@ def _judge_exposure(one: Given, wish: ExposureWish, after: Standing) -> None:
 
 def _judge_scopes(one: Given, wish: SubscriptionWish, before: Standing, after: Standing) -> None:
     """Scopes may only be removed (HOR-41), and those named anew must be there (HOR-106)."""
-    standing = before.subscription(one.key, wish.event_type)
-    if standing is not None and standing.scopes == wish.scopes:
+    former = before.subscription(one.key, wish.event_type)
+    if former is not None and former.scopes == wish.scopes:
         return
     exposing = after.exposing(wish.event_type)
     for number, scope in enumerate(wish.scopes):
@@ -149,7 +170,7 @@ def _judge_scopes(one: Given, wish: SubscriptionWish, before: Standing, after: S
         if exposing is not None and scope not in exposing[2].scopes:
             known = ", ".join(exposing[2].scopes) or "none"
             place.fault(f"{wish.event_type} has no scope {scope!r}; it has {known}")
-        elif standing is not None and scope not in standing.scopes:
+        elif former is not None and scope not in former.scopes:
             place.conflict("a scope cannot be added to a subscription: delete it and make a new one, which is approved anew")
 
 

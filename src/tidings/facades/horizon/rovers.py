@@ -121,6 +121,8 @@ def exposure_wish(place: Place, regex: RegexRules) -> ExposureWish | None:
     approval, trusted = _approval(place)
     scopes = _scopes(place.member("scopes"), regex)
     additional = place.member("additionalPublisherIds").texts()
+    if any("*" in one for one in additional):
+        place.member("additionalPublisherIds").fault("must be client ids, without *")
     if event_type is None:
         return None
     return ExposureWish(
