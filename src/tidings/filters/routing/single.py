@@ -73,7 +73,7 @@ class Single:
         """What the functions refer to, whatever they look up."""
         reader = self.reader
         known = {"decode_head": reader.heads.decode, "decode": reader.tree.decode, "empty": reader.tree.empty}
-        known |= {"SMALL": SMALL, "JSON": JSON, "payload_of": payload_of, "take": reader.take, "Row": Row, "always": always}
+        known |= {"SMALL": SMALL, "JSON": JSON, "payload_of": payload_of, "Row": Row, "always": always}
         known |= {"bisect": bisect_right, "piece": self._place}
         return known | {"tried": try_each, "looked_up": _looked_up}
 

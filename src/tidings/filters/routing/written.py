@@ -16,12 +16,13 @@ payload = data if data is not None and len(data) <= SMALL and head.type == JSON 
 root = empty if payload is None else decode(payload)"""
 
 _USUAL = """\
-usual = v{0} if (v{0}.__class__ is float or v{0}.__class__ is int) and v{0} not in nearest else piece({0}, v{0}, payload)"""
+usual = v{0} if (v{0}.__class__ is float or v{0}.__class__ is int) and v{0} not in nearest else None"""
 
 _LEAF = """\
 if leaf.__class__ is tuple: found += leaf
 else:
   cuts, sets, more = leaf
+  if usual is None and cuts: usual = piece({0}, v{0}, payload)
   found += sets[bisect(cuts, usual)]"""
 
 _FURTHER = """\
@@ -35,7 +36,7 @@ for tables, ranges, tests in further:
 
 _LATE = """\
 if late:
-  if row is None: row = Row(take(head, root), payload, raw, data)
+  if row is None: row = Row(({0}), payload, raw, data)
   tried(late, row, found, problems)"""
 
 
@@ -116,7 +117,7 @@ def _body(shape: Shape) -> Iterator[str]:
     if shape.more:
         yield from _FURTHER.splitlines()
     if late:
-        yield from _LATE.splitlines()
+        yield from _LATE.format("".join(f"v{n}, " for n in range(len(shape.values)))).splitlines()
 
 
 def _facts(shape: Shape) -> Iterator[str]:
@@ -136,7 +137,7 @@ def _leaf(shape: Shape, indent: str) -> Iterator[str]:
     if not shape.ranges:
         yield f"{indent}found += leaf"
         return
-    for line in _LEAF.splitlines():
+    for line in _LEAF.format(max(0, shape.usual)).splitlines():
         yield indent + line
     if shape.more:
         yield f"{indent}  if more is not None: further.append(more)"
