@@ -316,3 +316,30 @@ def test_settings_survive_a_restart_and_partitions_stay(tmp_path) -> None:  # ty
     with an_api(tmp_path) as api:
         found = api.call("GET", "/feeds/orders").json
         assert found["token"] == token and len(found["partitions"]) == 2
+
+
+def test_a_rare_key_is_found_among_many_events(api: ApiProcess) -> None:
+    feed = Feed(api, 1)
+    feed.publish_keyed(5000, keys=20)
+    (rare,) = feed.publish({"subject": "rare"})
+    page = feed.v1(1024, dict.fromkeys(range(1024), feed.after(5000)))
+    ((home, _),) = page.events
+    assert home is not None
+    found = [event["id"] for event in feed.all_v1(1024, home) if event["subject"] == "rare"]
+    assert found == [rare]
+
+
+def test_feeds_can_be_applied_again_and_again(api: ApiProcess) -> None:
+    document = {"topics": {"applied": {"feed": {"partitions": 4, "versions": "v2"}}}}
+    first, again = (api.call("POST", "/api/apply", document).json for _ in range(2))
+    assert len(first["steps"]) == 1 and (again["steps"], again["unchanged"]) == ([], 1)
+    assert api.call("POST", "/api/feeds/applied/partitions", {"method": "close", "count": 8}).status == 200
+    assert api.call("POST", "/api/apply", document).json["unchanged"] == 1
+    bare = api.call("POST", "/api/apply", {"topics": {"applied": {"feed": {"versions": "v1"}}}}).json
+    assert [step["action"] for step in bare["steps"]] == ["update"]
+    assert len(api.call("GET", "/api/topics/applied").json["feed"]) >= 7
+
+
+def test_an_unknown_setting_of_a_feed_is_refused(api: ApiProcess) -> None:
+    answer = api.call("PUT", "/api/topics/odd", {"feed": {"partition": 4}})
+    assert answer.status == 400 and "partitions" in answer.json["detail"]

@@ -13,6 +13,7 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 from tests.builders import a_name
 from tests.facades.feeds.reading import Feed, code_of, taken_apart
+from tests.facades.feeds.test_failures import remove_until
 from tidings.access.tokens import token_digest
 from tidings.log.block import REFERENCE, digest_of, packed
 from tidings.log.port import Body, BodyKey, Routed
@@ -136,3 +137,17 @@ def test_a_lane_is_read_by_its_owner_only(tmp_path: Path) -> None:
         api.call("PUT", "/api/subscriptions/mine", {"topic": "orders", "delivery": {"kind": "pull"}}, as_ann)
         statuses = [api.call("GET", "/feeds/~mine", headers=who).status for who in (as_ann, as_bob, as_root)]
         assert statuses == [200, 404, 200]
+
+
+def test_a_lane_whose_events_were_removed_says_so(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        Feed(api, 1, name="orders")
+        made = Lane(api, "billing", "orders")
+        offsets = publish(api, 20)
+        made.route(offsets)
+        made.close()
+    remove_until(tmp_path, offsets[9])
+    with an_api(tmp_path) as api:
+        answer = api.call("GET", f"/feeds/~billing?n=1&cursor0={offsets[2]}")
+        assert code_of(answer) == (410, "cursor-expired") and answer.json["first"] == str(offsets[9])
+        assert len(taken_apart(api.call("GET", "/feeds/~billing?n=1&cursor0=_first")).events) == 10

@@ -1,0 +1,59 @@
+"""What a topic may say about its feed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import a_topic
+from tidings.errors import InvalidDocument
+from tidings.registry.feeds import Feed, Layout
+from tidings.registry.model import Snapshot
+from tidings.registry.rules.feeds import feed_faults, settled_feed, taken_aliases
+
+
+@pytest.mark.parametrize(
+    ("feed", "field"),
+    [
+        (Feed(partitions=0), "feed.partitions"),
+        (Feed(partitions=1025), "feed.partitions"),
+        (Feed(first_partition_id=-1), "feed.first_partition_id"),
+        (Feed(first_partition_id=32_000), "feed.first_partition_id"),
+        (Feed(aliases=("no/slash",)), "feed.aliases[0]"),
+        (Feed(aliases=("/fine", "/api/mine")), "feed.aliases[1]"),
+        (Feed(aliases=("/a/../b c",)), "feed.aliases[0]"),
+        (Feed(aliases=tuple(f"/a{n}" for n in range(11))), "feed.aliases"),
+    ],
+)
+def test_a_wrong_feed_is_refused(feed: Feed, field: str) -> None:
+    assert [path for path, _ in feed_faults(feed)] == [field]
+
+
+def test_what_is_left_out_stays_as_it_is() -> None:
+    layout = Layout(partitions=(), next_id=9, counts=(4, 8), switches=(3,))
+    standing = a_topic(feed=Feed(partitions=4, first_partition_id=1, layout=layout, may_repeat=True))
+    settled = settled_feed(a_topic(feed=Feed(relations_as_int=True)), standing)
+    assert (settled.partitions, settled.first_partition_id, settled.layout) == (4, 1, layout)
+    assert settled.relations_as_int and settled.may_repeat
+    assert settled_feed(a_topic(), None) == Feed(partitions=1, first_partition_id=0)
+
+
+@pytest.mark.parametrize("wanted", [Feed(partitions=8), Feed(first_partition_id=3), Feed(relations_as_int=True)])
+def test_what_readers_rely_on_cannot_be_changed(wanted: Feed) -> None:
+    with pytest.raises(InvalidDocument):
+        settled_feed(a_topic(feed=wanted), a_topic(feed=Feed(partitions=4, first_partition_id=0)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "may_repeat"),
+    [(None, "forever", True), ("24h", "forever", True), ("forever", "forever", False), ("off", "24h", False)],
+)
+def test_a_check_that_comes_late_promises_nothing(before: str | None, after: str, may_repeat: bool) -> None:
+    assert settled_feed(a_topic(duplicates=after), a_topic(duplicates=before)).may_repeat is may_repeat
+
+
+@pytest.mark.parametrize("alias", ["/a/feed", "/a", "/a/feed/events"])
+def test_an_alias_means_one_feed(alias: str) -> None:
+    other = a_topic("other", feed=Feed(aliases=("/a/feed", "/a/events")))
+    mine = a_topic(feed=Feed(aliases=(alias,)))
+    after = Snapshot(revision=1, topics={one.name: one for one in (other, mine)})
+    assert [path for path, _ in taken_aliases(mine, after)] == ["feed.aliases[0]"]
