@@ -54,7 +54,7 @@ def _streamed(subscription: Subscription) -> Subscription:
     return subscription
 
 
-@router.get("/api/subscriptions/{name:path}/stream", response_class=_Streamed, responses=_GET)
+@router.get("/api/subscriptions/{name:path}/stream", status_code=200, response_class=_Streamed, responses=_GET)
 async def get_stream(
     name: str,
     parts: PartsOf,
