@@ -12,6 +12,7 @@ import typer
 
 from tidings import config
 from tidings.cli.command import Hub, command
+from tidings.cli.horizon_tokens import TokenCheck
 from tidings.cli.show import print_json, say
 from tidings.client.webhooks import NotVerified, verify
 from tidings.errors import Rejected
@@ -40,6 +41,13 @@ def add_to(app: typer.Typer) -> None:
         secret: Annotated[
             list[str] | None, typer.Option("--secret", help="Key to check signatures with, whsec_… or whpk_….")
         ] = None,
+        subscriber: Annotated[
+            str | None,
+            typer.Option("--horizon", help="Check the hub's token in Horizon callbacks: the subscriber's client id."),
+        ] = None,
+        publisher: Annotated[
+            list[str] | None, typer.Option("--publisher", help="With --horizon: a provider's client id that is trusted.")
+        ] = None,
         headers: Annotated[bool, typer.Option("--headers", help="Print the headers too.")] = False,
         count: Annotated[int | None, typer.Option("--count", help="Stop after so many requests.")] = None,
     ) -> None:
@@ -48,10 +56,11 @@ def add_to(app: typer.Typer) -> None:
 
         enough = threading.Event()
         seen = 0
+        check = None if subscriber is None else TokenCheck(hub, subscriber, publisher or [])
 
         def take(arrival: Arrival) -> None:
             nonlocal seen
-            verdict = verdict_on(arrival, secret or [])
+            verdict = verdict_on(arrival, secret or []) if check is None else check.verdict(arrival.headers)
             print_json(_document(arrival, verdict)) if hub.json else say(_text(arrival, verdict, headers))
             seen += 1
             if count is not None and seen >= count:

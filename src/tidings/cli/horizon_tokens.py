@@ -1,0 +1,30 @@
+"""Whether what arrives at `tidings listen` carries a good token of the hub, as a Horizon consumer has to check it (HOR-165)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidings.cli.command import Hub
+from tidings.client.horizon import ExpectedToken, verify_horizon_token
+from tidings.client.webhooks import NotVerified
+from tidings.errors import Rejected
+
+
+class TokenCheck:
+    """Checks tokens with the keys that the hub shows. Asks the hub for them once."""
+
+    def __init__(self, hub: Hub, subscriber: str, publishers: list[str]) -> None:
+        if not publishers:
+            raise Rejected("whose events are trusted is not said", at="--publisher", expected="the provider's client id")
+        told = hub.client.get("/.well-known/openid-configuration")
+        self._keys: Mapping[str, Any] = hub.client.get("/.well-known/jwks.json")
+        self._expected = ExpectedToken(issuers=[told["issuer"]], publishers=publishers, subscriber=subscriber)
+
+    def verdict(self, headers: Mapping[str, str]) -> str:
+        """What is to be said of the token of a request."""
+        try:
+            verify_horizon_token(headers.get("authorization", ""), self._keys, self._expected)
+        except NotVerified as error:
+            return f"token wrong: {error}"
+        return "token right"

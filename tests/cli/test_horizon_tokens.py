@@ -1,0 +1,33 @@
+"""`tidings listen --horizon` tells whether a request carries a good token of the hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.api_process import an_api
+from tidings.access.gateway import GatewayKey
+from tidings.access.sealing import hub_key
+from tidings.cli.command import Hub
+from tidings.cli.horizon_tokens import TokenCheck
+from tidings.errors import Rejected
+
+
+def test_tokens_are_checked_with_the_keys_of_the_hub(tmp_path: Path) -> None:
+    with an_api(tmp_path, gateway={"issuer": "https://hub.example"}) as api:
+        hub = Hub(f"http://127.0.0.1:{api.port}")
+        check = TokenCheck(hub, "hub--team--bill", ["hub--team--shop"])
+        claims = {"clientId": "eventstore", "publisherId": "hub--team--shop", "subscriberId": "hub--team--bill"}
+        key = GatewayKey(hub_key(tmp_path))
+
+        def verdict(**changed: object) -> str:
+            token = key.signed({"iss": "https://hub.example", "exp": 4_000_000_000, **claims, **changed})
+            return check.verdict({"authorization": f"Bearer {token}"})
+
+        assert verdict() == "token right"
+        assert verdict(subscriberId="other") == "token wrong: the token is for another subscriber"
+        assert verdict(iss="https://elsewhere") == "token wrong: the issuer is not trusted"
+        assert check.verdict({}).startswith("token wrong")
+        with pytest.raises(Rejected):
+            TokenCheck(hub, "hub--team--bill", [])
