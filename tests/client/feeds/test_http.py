@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
+from tidings.client import FeedClient
 from tidings.client.feeds.answers import seconds_of
 from tidings.client.feeds.connection import origin_of
 from tidings.client.feeds.http import PlainHttp
+from tidings.errors import Misconfigured
 
 
 @contextmanager
@@ -114,6 +123,33 @@ def test_redirects_are_followed_but_not_for_ever_and_the_token_stays_at_home() -
     assert b"Bearer" not in came[0]
     with speaking(*[[b"HTTP/1.1 302 Go\r\nlocation: HERE/a\r\n\r\n"]] * 6) as (url, _), pytest.raises(OSError, match="end"):
         got(url)
+
+
+def test_a_certificate_that_nobody_trusts_is_told_and_not_tried_again(tmp_path: Path) -> None:
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(*a_certificate(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with suppress(OSError), serving.wrap_socket(connection, server_side=True):
+                pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        client = FeedClient(f"https://127.0.0.1:{server.getsockname()[1]}/feed")
+        with pytest.raises(Misconfigured, match="not trusted"):
+            asyncio.run(asyncio.wait_for(client.run(lambda tx, batch: None), 30))
+
+
+def a_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+    made = made.not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2120, 1, 1))
+    (folder / "cert").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    (folder / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return folder / "cert", folder / "key"
 
 
 def test_origins_are_told_apart() -> None:

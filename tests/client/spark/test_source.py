@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -171,18 +172,20 @@ def test_the_hub_is_read_like_any_other_server(session: SparkSession, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_killed_application_goes_on_from_its_checkpoint(session: SparkSession, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.client.spark.stream_process"]
     with Foreign(partitions=2, restless=True).served() as feed:
         published(feed, 400)
-        commits = tmp_path / "checkpoint" / "commits"
-        for kill_at in (2, 5):
-            process = subprocess.Popen([*command, feed.url, str(tmp_path)], cwd=Path(__file__).parents[3])
-            deadline = time.monotonic() + 120
-            while not (commits / str(kill_at)).exists():
+        # A session of its own, so that Java and the workers die in the same moment.
+        process = subprocess.Popen([*command, feed.url, str(tmp_path)], cwd=Path(__file__).parents[3], start_new_session=True)
+        try:
+            deadline = time.monotonic() + 400
+            while not (tmp_path / "checkpoint" / "commits" / "2").exists():
                 assert process.poll() is None and time.monotonic() < deadline
                 time.sleep(0.005)
-            process.send_signal(signal.SIGKILL)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            feed.redistribute()
+        feed.redistribute()
         assert into_parquet(session, feed.url, tmp_path) == names(range(400))

@@ -13,6 +13,8 @@ from functools import cache
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from tidings.errors import Misconfigured
+
 _LIMIT = 1 << 16
 _CONNECT = 30.0
 _HEAD_LINES = 200
@@ -86,8 +88,15 @@ class Connection:
     @classmethod
     async def to(cls, origin: Origin) -> Self:
         context = _trusted() if origin.secure else None
-        async with asyncio.timeout(_CONNECT):
-            return cls(origin, *await asyncio.open_connection(origin.host, origin.port, ssl=context, limit=_LIMIT))
+        try:
+            async with asyncio.timeout(_CONNECT):
+                return cls(origin, *await asyncio.open_connection(origin.host, origin.port, ssl=context, limit=_LIMIT))
+        except ssl.SSLCertVerificationError as error:
+            # Trying again would not help.
+            raise Misconfigured(
+                f"the certificate of {origin.host_header} is not trusted: {error.verify_message}",
+                expected="one that the system trusts, or its file in SSL_CERT_FILE",
+            ) from error
 
     async def ask(self, target: str, headers: Mapping[str, str], silence: float) -> Head:
         """Send a request and read how its answer begins."""

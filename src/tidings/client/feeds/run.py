@@ -99,6 +99,7 @@ class Run:
             try:
                 return await self.client.discover()
             except HubUnreachable as error:
+                self.client.warn_once(f"{error}; it is tried again")
                 await self.pause(tries, error.retry_after)
                 tries += 1
 
