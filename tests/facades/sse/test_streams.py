@@ -173,3 +173,12 @@ def test_the_api_that_is_stopped_ends_its_streams_and_loses_nothing(tmp_path: Pa
     # The world is closed: the api ended although a stream was open.
     assert time.monotonic() - began < 7
     assert reader.answer().body.strip() == b""
+
+
+def test_comments_keep_a_stream_open_and_events_follow_them(tmp_path: Path) -> None:
+    with streaming(tmp_path, sse={"keep_alive": "100ms"}) as hub:
+        lane = hub.subscribe("quiet")
+        reader = Reader(hub.api, "/api/subscriptions/quiet/stream?limit=1")
+        assert [reader.response.readline() for _ in range(4)] == [b": keep-alive\n", b"\n"] * 2
+        hub.publish(1, lane)
+        assert reader.numbers(1) == [1]
