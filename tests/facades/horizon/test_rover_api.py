@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,25 @@ def test_removing_the_last_scope_asks_for_approval_again_unless_there_is_a_defau
     assert subscribed("a", "b").status == 409
     assert violations(subscribed("x")) == {"spec.subscriptions[0].scopes[0]": "orders.v1 has no scope 'x'; it has a, b"}
     assert subscribed().json["results"][0]["parts"][0]["state"] == "PENDING"
+
+
+def test_many_apply_at_the_same_time_and_nobody_is_lost(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        door = Door(api)
+        door.applied(exposing(), a_specification())
+        rovers = [a_rover(f"app-{n}", subscriptions=[an_entry()]) for n in range(24)]
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(door.apply, rovers))
+        assert [answer.status for answer in answers] == [200] * 24
+        listed = door.call("GET", "/horizon/v1/playground/approvals?state=ACTIVE").json["items"]
+        assert len(listed) == 24
+
+
+def test_a_client_of_no_team_needs_a_right_to_change_documents(tmp_path: Path) -> None:
+    with an_api(tmp_path, access=tokens("web-ui")) as api:
+        assert Door(api, "web-ui").apply(exposing()).status == 403
+        assert Door(api, "web-ui").call("DELETE", "/horizon/rover/v1/playground/Rover/shop").status == 403
+        assert Door(api, "root").apply(exposing()).status == 200
 
 
 def test_a_misspelled_list_removes_nothing(world: dict[str, Door]) -> None:

@@ -16,7 +16,7 @@ from tidings.facades.parts import Parts
 class Client:
     """A caller. `unchecked`: access is open, so that nobody is known and checks of identity are skipped.
 
-    Documents decide what a token that names its client may do; one that names none needs the rights of the core, too.
+    Documents decide what a token that names a client of a team may do; one that names none needs the rights of the core, too.
     """
 
     id: str
@@ -37,7 +37,9 @@ class Client:
 
 def client_of(principal: Principal, *, unchecked: bool) -> Client:
     """The caller behind a principal."""
-    writes = bool(principal.client_id) or principal.may(Right.SUBSCRIBE) or principal.may(Right.PUBLISH)
+    # A client of no team would act for the hub's own one: that takes a right.
+    named = team_of(principal.client_id) is not None
+    writes = named or principal.may(Right.SUBSCRIBE) or principal.may(Right.PUBLISH)
     client = principal.client_id or principal.name
     return Client(client, principal.realm, Right.ADMIN in principal.rights, unchecked, writes)
 

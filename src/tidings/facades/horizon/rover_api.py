@@ -136,7 +136,15 @@ def _guard(asked: Asked, team: Team, documents: list[Given], plan: Plan, now: Sn
 
 
 async def _changed(asked: Asked, plan_of: Callable[[Snapshot], Plan], *, dry_run: bool) -> tuple[Plan, Snapshot, Snapshot]:
-    """Plan and do it; what stood before and what stands after. Made anew when somebody else changed something meanwhile."""
+    """Plan and do it; what stood before and what stands after. One at a time, since each would make the others plan anew."""
+    async with asked.shelf.changing:
+        return await _changed_alone(asked, plan_of, dry_run=dry_run)
+
+
+async def _changed_alone(
+    asked: Asked, plan_of: Callable[[Snapshot], Plan], *, dry_run: bool
+) -> tuple[Plan, Snapshot, Snapshot]:
+    """Made anew when somebody changed something past this door meanwhile."""
     parts = asked.parts
     for _ in range(TRIES):
         before = parts.snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -113,12 +114,13 @@ class Ground:
 
 
 class Shelf:
-    """Reads papers, each only once: a paper that stands stays the same value."""
+    """Reads papers, each only once: a paper that stands stays the same value. `changing` is held by who changes papers."""
 
     def __init__(self, ground: Ground) -> None:
         # Addresses of the hub may change; what was taken stays.
         self._ground = replace(ground, own_urls=())
         self._read: dict[Name, tuple[Paper, Wish | None]] = {}
+        self.changing = asyncio.Lock()
 
     def standing(self, snapshot: Snapshot, environment: str) -> Standing:
         """What stands in this environment."""

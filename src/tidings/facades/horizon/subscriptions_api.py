@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -68,7 +69,7 @@ async def decide(subscription: str, request: Request, asked: AskedBy) -> dict[st
     asked.client.require((_owner(now, found),), f"the event type {topic_of(found).name}")
     by = (said.approver or asked.client.id) if asked.client.unchecked else asked.client.id
     wanted = _decided(now, found, said, by)
-    await changing.put(asked.parts, [wanted], asked.client.id)
+    await changing.put(asked.parts, [wanted], asked.client.id, partial(_undecided, now, found))
     return shown_subscription(asked, found)
 
 
@@ -173,6 +174,13 @@ def _merged(exposure: Exposure, names: list[str]) -> dict[str, Any] | None:
         for name, scope in exposure.scopes.items()
     ]
     return merged(scopes, names).trigger if names else None
+
+
+def _undecided(before: Snapshot, subscription: Subscription, now: Snapshot) -> None:
+    """Two who decide at the same time must not overwrite each other."""
+    pair = (subscription.name, topic_of(subscription))
+    if now.approvals.get(pair) != before.approvals.get(pair):
+        raise Conflict("somebody else has just decided on this subscription; look again")
 
 
 def _decided(now: Snapshot, subscription: Subscription, said: Decision, by: str) -> Approval:
