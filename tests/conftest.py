@@ -23,6 +23,7 @@ SLOW = (
     "facades/feeds/test_waiting.py",
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
+    "facades/horizon/test_browser.py",
     "facades/horizon/test_sse.py",
     *(f"facades/sse/test_{name}.py" for name in ("crash", "many", "streams", "switching")),
     "ingest/test_protocol.py",

@@ -107,9 +107,8 @@ class Streams:
 
     async def _subscription(self, scope: Scope, place: Place, ticket: str | None, shared: Shared) -> Subscription:
         """The subscription that is meant, for its subscriber. A ticket stands for a token."""
-        # With open access pages from elsewhere are kept out, but for those that the settings name.
-        if self._parts.publishing.parts.trusting and not shared:
-            refuse_strangers(scope["headers"])
+        if not shared:
+            self._refuse_pages(scope["headers"])
         client = _HOLDER if ticket is not None else await identified(self._parts, scope["headers"])
         name = subscription_name(entered(client, place.environment, self._parts.settings.horizon), place.subscription)
         if ticket is not None:
@@ -123,20 +122,30 @@ class Streams:
             raise Conflict("this subscription is delivered by callback", expected="deliveryType server_sent_event")
         return found
 
+    def _refuse_pages(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Keep out pages from elsewhere: their browser would throw away what counts as delivered here."""
+        if self._parts.publishing.parts.trusting:
+            refuse_strangers(headers)
+        named = dict(headers)
+        origin = named.get(b"origin")
+        if origin is not None and origin.partition(b"://")[2] != named.get(b"host"):
+            expected = "a page whose origin the setting sse.origins names"
+            raise Forbidden("this page may not read streams", at="origin", found=origin.decode("latin-1"), expected=expected)
+
     def _asked(self, subscription: Subscription, query: Query, headers: Headers) -> Asked:
         cut = Cut(
             number=int(_amount(query, "maxNumber", whole=True)),
             bytes=int(_amount(query, "maxBytes", whole=True)),
             seconds=60 * _amount(query, "maxMinutes"),
         )
-        last = headers.get(b"last-event-id", b"").decode("latin-1") or query.get("lastEventId", "")
+        last = _last_seen(query, headers)
         after = position_of(self._parts, subscription.lane, last) if last else None
         return Asked(subscription.lane, None if after is None else after.offset, cut)
 
     def _style(self, subscription: Subscription, query: Query, headers: Headers, shared: Shared) -> Style:
         settings, layout = self._parts.settings, _layout(subscription)
         kind = content_type(headers.get(b"accept"))
-        with_headers = query.get("includeHttpHeaders", "").lower() == "true" or b"last-event-id" in headers
+        with_headers = query.get("includeHttpHeaders", "").lower() == "true" or bool(_last_seen(query, headers))
         beats = settings.sse.keep_alive > 0 and kind == W3C
         return Style(
             kind,
@@ -162,6 +171,11 @@ _HOLDER = Client(id="", realm="", admin=False, unchecked=True, writes=False)
 def _layout(subscription: Subscription) -> Horizon:
     assert isinstance(subscription.delivery, Stream) and subscription.delivery.layout is not None
     return subscription.delivery.layout
+
+
+def _last_seen(query: Query, headers: Headers) -> str:
+    """The id of the event that a client saw last. A page that opens a stream anew can only write it into the address."""
+    return headers.get(b"last-event-id", b"").decode("latin-1") or query.get("lastEventId", "")
 
 
 def _amount(query: Query, name: str, *, whole: bool = False) -> float:
