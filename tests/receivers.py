@@ -17,13 +17,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request as it came; names of headers in lower case."""
+    """One request as it came; names of headers in lower case. `names` has a name as often as it came."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
     at: float
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +49,16 @@ Script: TypeAlias = Sequence[Answer] | Callable[[Arrival], Answer]
 
 
 class Receiver:
-    """Listens from `with` to its end. A list of answers is used up in order, its last one again and again."""
+    """Listens from `with` to its end. A list of answers is used up in order, its last one again and again.
 
-    def __init__(self, script: Script = (Answer(),), host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+    A `port` is named by who expects it to be free.
+    """
+
+    def __init__(
+        self, script: Script = (Answer(),), host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0
+    ) -> None:
         self.script = script
+        self.port = port
         self.arrivals: list[Arrival] = []
         self.sent_bytes = 0
         self.connections = 0
@@ -89,7 +96,7 @@ class Receiver:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._open: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._connected, self._host, 0, ssl=self._tls)
+        server = await asyncio.start_server(self._connected, self._host, self.port, ssl=self._tls)
         self.port = int(server.sockets[0].getsockname()[1])
         self._started.set()
         await self._stop.wait()
@@ -114,9 +121,10 @@ class Receiver:
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+        lines = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in head[1:] if line)]
+        headers = dict(lines)
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        answer = self._note(Arrival(method, path, headers, body, time.monotonic()))
+        answer = self._note(Arrival(method, path, headers, body, time.monotonic(), tuple(name for name, _ in lines)))
         if answer.drop:
             return False
         await asyncio.sleep(3600 if answer.hang else answer.delay)

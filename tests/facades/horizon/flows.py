@@ -65,3 +65,11 @@ def arrived(receiver: Receiver, many: int) -> list[Any]:
 def posts(receiver: Receiver) -> list[Arrival]:
     """What was delivered, probes aside."""
     return [one for one in receiver.arrivals if one.method == "POST"]
+
+
+def breaker(world: World, subscription: str) -> dict[str, Any]:
+    """The entry of a subscription's circuit breaker."""
+    answer = world.call("GET", f"/horizon/api/v1/circuit-breakers/{subscription}")
+    assert answer.status == 200, answer.body
+    found: dict[str, Any] = answer.json
+    return found
