@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tidings.observe.board import Board
 
 
 async def main(folder: Path) -> None:
-    await run(quick_settings(folder), asyncio.Event(), Board(folder / "run", "deliver"))
+    await run(quick_settings(folder, os.environ), asyncio.Event(), Board(folder / "run", "deliver"))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -37,9 +38,9 @@ from tidings.registry.store import open_writer
 QUICK = {"retry_first": "20ms", "retry_max": "200ms", "save_interval": "20ms", "connect_timeout": "2s", "attempt_timeout": "5s"}
 
 
-def quick_settings(folder: Path, **push: Any) -> Settings:
+def quick_settings(folder: Path, environ: Mapping[str, str] = {}, **push: Any) -> Settings:
     """Settings with short waits."""
-    return load(environ={}, flags={"data": str(folder), "push": QUICK | push})
+    return load(environ=environ, flags={"data": str(folder), "push": QUICK | push})
 
 
 class World:
@@ -186,10 +187,11 @@ async def a_pushed_lane(world: World, answers: Script = (Answer(),), **push: Any
             yield lane, receiver
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    """The deliver process as a process of its own, to be killed."""
+def start(folder: Path, **environ: str) -> subprocess.Popen[bytes]:
+    """The deliver process as a process of its own, to be killed. `environ`: settings of its own, as TIDINGS_… variables."""
     root = Path(__file__).parents[2]
-    return subprocess.Popen([sys.executable, "-m", "tests.delivery.deliver_process", str(folder)], cwd=root)
+    command = [sys.executable, "-m", "tests.delivery.deliver_process", str(folder)]
+    return subprocess.Popen(command, cwd=root, env={**os.environ, **environ})
 
 
 def ids(arrivals: list[Arrival]) -> list[str]:

@@ -182,3 +182,17 @@ def test_comments_keep_a_stream_open_and_events_follow_them(tmp_path: Path) -> N
         assert [reader.response.readline() for _ in range(4)] == [b": keep-alive\n", b"\n"] * 2
         hub.publish(1, lane)
         assert reader.numbers(1) == [1]
+
+
+def test_more_streams_than_are_allowed_are_refused(tmp_path: Path) -> None:
+    with streaming(tmp_path) as hub:
+        hub.kill_deliver()
+        hub.start_deliver(TIDINGS_SSE_MAX_STREAMS="1")
+        for name in ("one", "two"):
+            hub.subscribe(name)
+        first = Reader(hub.api, "/api/subscriptions/one/stream")
+        assert first.response.status == 200
+        refused = Reader(hub.api, "/api/subscriptions/two/stream").answer()
+        assert (refused.status, refused.json["code"]) == (503, "overloaded")
+        # Who takes over a stream needs no further one.
+        assert Reader(hub.api, "/api/subscriptions/one/stream").response.status == 200

@@ -38,8 +38,8 @@ class Streaming:
     def __post_init__(self) -> None:
         self.delivery = SqliteDeliveryReader(self.api.data)
 
-    def start_deliver(self) -> None:
-        self.deliver = started = start(self.api.data)
+    def start_deliver(self, **environ: str) -> None:
+        self.deliver = started = start(self.api.data, **environ)
         until(lambda: self._face_of(started.pid) or started.poll() is not None)
         assert started.poll() is None
 

@@ -17,6 +17,7 @@ from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.sse.picking import Pick, Picking
 from tidings.delivery.sse.wire import (
+    BEGUN,
     LONGEST_WISH,
     Ending,
     Unpacker,
@@ -112,6 +113,8 @@ class StreamConnection(asyncio.Protocol):
         self._lane, self._picking, self._remaining = lane, picking, number or -1
         self.lane = lane
         lane.listener = self
+        if self._transport is not None:
+            self._transport.write(BEGUN)
         self.wake()
 
     def end(self, ending: Ending) -> None:

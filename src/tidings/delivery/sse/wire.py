@@ -1,7 +1,8 @@
 """What is said between a door and the owner of a lane, over a Unix socket: one connection is one stream.
 
-The door begins with its wish. Entries follow, then at most one ending. For every entry that its client took, the door sends one
-byte; what was not taken when the connection ends comes again. Messages are a length and msgpack; entries have a fixed head.
+The door begins with its wish. When the lane is its own it is told so; entries follow, then at most one ending. For every entry that
+its client took, the door sends one byte; what was not taken when the connection ends comes again. Messages are a length and
+msgpack; entries have a fixed head.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ LONGEST_WISH = 1024
 _LENGTH = struct.Struct(">I")
 _ENTRY = struct.Struct(">cqq36s")
 _ENDING = struct.Struct(">c")
-_IS_ENTRY, _IS_ENDING = b"e", b"x"
+_IS_ENTRY, _IS_ENDING, _IS_BEGUN = b"e", b"x", b"b"
+
+BEGUN = _LENGTH.pack(1) + _IS_BEGUN
+"""What a door is told when the lane is its own."""
 
 
 class Ending(StrEnum):
@@ -35,6 +39,10 @@ class Ending(StrEnum):
     GONE = "gone"
     NOT_STREAMED = "not-streamed"
     TOO_MANY = "too-many"
+
+
+class Begun(NamedTuple):
+    """The lane is the door's own from now on."""
 
 
 class Wish(msgspec.Struct, frozen=True, array_like=True):
@@ -125,8 +133,10 @@ def wish_in(message: bytes) -> Wish:
     return msgspec.msgpack.decode(message, type=Wish)
 
 
-def told_in(message: bytes) -> Entry | Ending:
+def told_in(message: bytes) -> Begun | Entry | Ending:
     """What the owner of a lane says."""
+    if message[:1] == _IS_BEGUN:
+        return Begun()
     if message[:1] == _IS_ENDING:
         return Ending(message[1:].decode())
     _, offset, published, delivery_id = _ENTRY.unpack_from(message)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from tidings.delivery.sse.wire import TAKEN, Ending, Entry, Unpacker, Wish, told_in, wish_message
+from tidings.delivery.sse.wire import TAKEN, Begun, Ending, Entry, Unpacker, Wish, told_in, wish_message
 
 
 class OwnerConnection(asyncio.Protocol):
@@ -23,6 +23,7 @@ class OwnerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.arrived: deque[Entry] = deque()
         self.ending: Ending | None = None
+        self.begun = False
         self.lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -33,10 +34,13 @@ class OwnerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for message in self._unpacker.messages(data):
             told = told_in(message)
-            if isinstance(told, Ending):
-                self.ending = told
-            else:
-                self.arrived.append(told)
+            match told:
+                case Begun():
+                    self.begun = True
+                case Ending():
+                    self.ending = told
+                case Entry():
+                    self.arrived.append(told)
         self._changed()
 
     def connection_lost(self, exc: Exception | None) -> None:

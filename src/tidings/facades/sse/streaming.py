@@ -56,12 +56,16 @@ class LaneStream:
         return Over(owner.ending) if owner is not None and ended else None
 
     async def connect(self) -> None:
-        """Find the owner. Raises NotReady when it stays away."""
+        """Find the owner and wait until the lane is ours, or nothing will come. Raises NotReady when it stays away."""
         deadline = self._parts.clock.monotonic() + PATIENCE
-        while not await self._connected():
-            if self._parts.clock.monotonic() > deadline or self._parts.waiting.over:
+        while not self._begun() and self.over is None:
+            left = deadline - self._parts.clock.monotonic()
+            if left < 0:
                 raise NotReady("the process that delivers does not answer", expected="try again in a moment")
-            await asyncio.sleep(PAUSE)
+            if not self._lost():
+                await self.wait(left)
+            elif not await self._connected():
+                await asyncio.sleep(PAUSE)
 
     def arrived(self) -> list[Entry]:
         """What came since the last call. Say `taken` for each of them, in this order."""
@@ -124,6 +128,9 @@ class LaneStream:
             self._owner.close()
             self._owner = None
 
+    def _begun(self) -> bool:
+        return self._owner is not None and self._owner.begun
+
     def _lost(self) -> bool:
         return self._owner is None or (self._owner.lost and self._owner.ending is None)
 
@@ -159,11 +166,13 @@ class LaneStream:
 async def open_stream(
     parts: Parts, lane: LaneNumber, after: Offset | None = None, number: int = 0
 ) -> AsyncIterator[LaneStream]:
-    """The lane's stream; one that is open already ends. Raises NotReady when the owner of the lane stays away."""
+    """The lane's stream; one that is open already ends. Raises NotReady when the lane's owner stays away, or a refusal."""
     stream = LaneStream(parts, Wish(lane, after, number))
     parts.waiting.tell(stream.alert)
     try:
         await stream.connect()
+        if stream.over is not None:
+            refuse(stream.over)
         yield stream
     finally:
         parts.waiting.spare(stream.alert)
