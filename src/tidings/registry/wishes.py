@@ -79,6 +79,7 @@ class DeliveryWishes(msgspec.Struct, frozen=True, kw_only=True):
     breaker: bool | None = None
     probe_method: ProbeMethod | None = None
     probe_interval: float | None = None
+    probe_answers: tuple[int, ...] | None = None
     republish_rate: float | None = None
     disable_after: float | None = None
 

@@ -55,6 +55,11 @@ def test_a_probe_that_fails_leaves_it_open_and_says_why(outcome: Outcome, probe:
     assert breaker.next_probe - later(1) == seconds * SECOND
 
 
+def test_a_subscription_may_say_which_answers_mean_well() -> None:
+    assert probed(an_open_one(), Outcome(418), later(1), 30.0, Offset(99), (418,)).status is Status.REPUBLISHING
+    assert probed(an_open_one(), Outcome(200), later(1), 30.0, Offset(99), (418,)).status is Status.OPEN
+
+
 def test_it_closes_when_everything_that_waited_is_final() -> None:
     breaker = probed(an_open_one(), Outcome(200), later(1), 30.0, Offset(99))
     assert caught_up(breaker, Offset(98), later(2)) is breaker

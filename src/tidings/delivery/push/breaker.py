@@ -7,19 +7,20 @@ retries are used up again. What waits stays in its lane: nothing is copied.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.policy import WELL
 from tidings.delivery.push.port import BreakerView
 from tidings.delivery.push.retries import asked_wait
 from tidings.log.position import Offset
 
 LOOP_WINDOW = 75 * 60
 LONGEST_LOOP = 3600.0
-WELL = frozenset((200, 201, 202, 204))
 OUR_OWN = frozenset(("ssrf-blocked", "bad-url", "unsendable", "internal-error", "credential-expired", "no-credential"))
 """Causes that say nothing about the endpoint: the probe did not get that far."""
 
@@ -76,11 +77,13 @@ def opened(breaker: Breaker, origin: Offset, now: Instant, interval: float) -> B
     )
 
 
-def probed(breaker: Breaker, outcome: Outcome, now: Instant, interval: float, end: Offset) -> Breaker:
+def probed(
+    breaker: Breaker, outcome: Outcome, now: Instant, interval: float, end: Offset, well_at: Collection[int] = WELL
+) -> Breaker:
     """A probe came back; `end` is the last offset of the lane now. Only an open breaker moves."""
     if breaker.status is not Status.OPEN:
         return breaker
-    well = outcome.status in WELL
+    well = outcome.status in well_at
     seen = msgspec.structs.replace(
         breaker, modified=now, probed_at=now, probe=outcome.status or 0, why="" if well else outcome.reason
     )

@@ -72,9 +72,9 @@ class Breakers:
     def _probed(self, lane: PushLane, outcome: Outcome) -> None:
         if lane.policy is not None and lane.policy.breaker is not None:
             end = self._lanes.routed().get(lane.key.partition, START)
-            interval = lane.policy.breaker.interval
+            asks = lane.policy.breaker
             before = lane.state.breaker.status
-            self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), interval, end))
+            self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), asks.interval, end, asks.well_at))
             if before is not lane.state.breaker.status:
                 self._split(lane, end)
 

@@ -50,12 +50,17 @@ class PacePolicy(msgspec.Struct, frozen=True):
     adaptive: bool = False
 
 
+WELL = (200, 201, 202, 204)
+"""Answers to a probe that mean: well again (HOR-125)."""
+
+
 class BreakerPolicy(msgspec.Struct, frozen=True):
     """How an endpoint that failed is asked whether it is well, and how fast what waited is sent then."""
 
     method: ProbeMethod = ProbeMethod.HEAD
     interval: float = 30.0
     republish: float | None = None
+    well_at: tuple[int, ...] = WELL
 
 
 class BatchPolicy(msgspec.Struct, frozen=True):
@@ -180,6 +185,7 @@ def _breaker(push: Push, preset: DeliveryWishes) -> BreakerPolicy | None:
         _first(push.probe_method, preset.probe_method, ProbeMethod.HEAD),
         _first(push.probe_interval, preset.probe_interval, 30.0),
         _either(push.republish_rate, preset.republish_rate),
+        _first(push.probe_answers, preset.probe_answers, WELL),
     )
 
 

@@ -130,12 +130,9 @@ def _wishes(place: Place) -> DeliveryWishes:
     if first is not None and longest is not None and first > longest:
         policy.member("backoffMs").fault("is longer than backoffMaxMs")
     get = place.member("enforceGetHttpRequestMethodForHealthCheck").flag()
-    for name, why in (
-        ("connectTimeoutMs", "the hub's setting push.connect_timeout holds for all"),
-        ("healthCheckSuccessStatusCodes", "200, 201, 202 and 204 count"),
-    ):
-        if policy.member(name).given:
-            policy.member(name).warn(f"has no effect here: {why}")
+    connecting, well = policy.member("connectTimeoutMs"), policy.member("healthCheckSuccessStatusCodes")
+    if connecting.given:
+        connecting.warn("has no effect here: the hub's setting push.connect_timeout holds for all")
     return DeliveryWishes(
         preset="horizon",
         answers=_answers(place, policy),
@@ -147,6 +144,7 @@ def _wishes(place: Place) -> DeliveryWishes:
         breaker=False if place.member("circuitBreakerOptOut").flag() else None,
         probe_method=ProbeMethod.GET if get else None,
         probe_interval=policy.member("probeIntervalSeconds").number(0.1, 86400, whole=False),
+        probe_answers=tuple(map(int, _codes(well))) if well.given else None,
         republish_rate=rate,
     )
 

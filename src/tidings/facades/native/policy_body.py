@@ -47,6 +47,7 @@ class PolicyBody(Wire):
     breaker: bool | None = Field(default=None, description="When the retries of an event are used up, all wait for a probe.")
     probe_method: ProbeMethod | None = None
     probe_interval: Duration | None = None
+    probe_answers: list[int] | None = Field(default=None, description="Statuses of a probe that mean: well again.")
     republish_rate: float | None = Field(default=None, description="Requests a second while what waited is sent.")
     disable_after: Duration | None = Field(default=None, description="Only failures for so long disable the subscription.")
 
@@ -66,11 +67,13 @@ _FIELDS = [field.name for field in msgspec.structs.fields(DeliveryWishes)]
 def wishes_from(body: PolicyBody) -> dict[str, Any]:
     """The fields of the wishes that a body states."""
     stated = {name: getattr(body, name) for name in _FIELDS}
-    return stated | {"retry_waits": None if body.retry_waits is None else tuple(body.retry_waits)}
+    answers = None if body.probe_answers is None else tuple(body.probe_answers)
+    return stated | {"retry_waits": None if body.retry_waits is None else tuple(body.retry_waits), "probe_answers": answers}
 
 
 def shown_wishes(wishes: DeliveryWishes) -> dict[str, Any]:
     """The members of the body that shows these wishes."""
     stated = {name: getattr(wishes, name) for name in _FIELDS}
     waits = None if wishes.retry_waits is None else list(wishes.retry_waits)
-    return stated | {"answers": dict(wishes.answers), "retry_waits": waits}
+    well = None if wishes.probe_answers is None else list(wishes.probe_answers)
+    return stated | {"answers": dict(wishes.answers), "retry_waits": waits, "probe_answers": well}

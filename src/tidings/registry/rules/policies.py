@@ -49,6 +49,8 @@ def policy_faults(wishes: DeliveryWishes) -> Iterator[Fault]:
         yield "delivery.retry_first", "the first wait is longer than the longest one (retry_max)"
     if wishes.retry_waits is not None:
         yield from _waits(wishes.retry_waits)
+    if wishes.probe_answers is not None:
+        yield from _probe_answers(wishes.probe_answers)
     if wishes.ordering is Ordering.KEY and _batches(wishes):
         yield "delivery.ordering", "a batch holds events of many keys: parallel or strict"
 
@@ -62,6 +64,11 @@ def _answers(answers: Mapping[str, str]) -> Iterator[Fault]:
             yield path, "expected a status such as 404, a class such as 5xx, none, or *"
         if meaning not in MEANINGS:
             yield path, f"{meaning[:50]!r} is no meaning; known are {', '.join(MEANINGS)}"
+
+
+def _probe_answers(codes: tuple[int, ...]) -> Iterator[Fault]:
+    if not 1 <= len(codes) <= ANSWERS or not all(100 <= code <= 599 for code in codes):
+        yield "delivery.probe_answers", f"1 to {ANSWERS} statuses such as 200"
 
 
 def _waits(waits: tuple[float, ...]) -> Iterator[Fault]:
