@@ -23,10 +23,11 @@ Told = Callable[[PushLane, Outcome], None]
 
 
 class Asked(NamedTuple):
-    """What one probe asks."""
+    """What one probe asks. Environments of Horizon share nothing (HOR-124)."""
 
     method: ProbeMethod
     url: str
+    environment: str = ""
 
 
 class Probing:
@@ -46,7 +47,7 @@ class Probing:
         policy = lane.policy
         if policy is None or policy.breaker is None:
             return
-        asked = Asked(policy.breaker.method, policy.url)
+        asked = Asked(policy.breaker.method, policy.url, policy.layout.environment if policy.layout is not None else "")
         self._lanes.setdefault(asked, {})[lane.key.lane] = lane
         if asked not in self._tasks:
             task = self._tasks[asked] = asyncio.create_task(self._probe(asked))

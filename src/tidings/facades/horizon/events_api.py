@@ -130,7 +130,7 @@ def _listed(asked: Asked, subscription: Subscription, statuses: list[str], span:
 
 
 def _delivered(asked: Asked, subscription: Subscription, statuses: list[str], span: Span) -> dict[str, Any]:
-    states = states_of(statuses)
+    states = states_of(subscription, statuses)
     if statuses and not states:
         return {"items": [], "next": None}
     fates = Fates(asked.parts)
@@ -245,8 +245,9 @@ def _named(asked: Asked, subscription: Subscription, fates: Fates, again: Again)
             yield message, fate or "UNKNOWN"
     below: Offset | None = None
     span = _span(again.since, again.until, None, None, 1000)
+    states = states_of(subscription, list(again.status))
     for _ in range(MOST_AGAIN // 1000 if again.status else 0):
-        page = fates.page(subscription, Wanted(states_of(list(again.status)), span.since, span.until, "", below, 1000))
+        page = fates.page(subscription, Wanted(states, span.since, span.until, "", below, 1000))
         yield from ((fate.id, fate) for fate in page.fates)
         below = page.before
         if below is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidings.delivery.push.causes import DELETED, sentence
 from tidings.delivery.push.port import DeliveryRecord
+from tidings.delivery.push.status import OPEN
 from tidings.events.stored import event_from
 from tidings.facades.fates import Fate
 from tidings.facades.horizon.breakers import time_of
@@ -51,9 +52,18 @@ _ERRORS: Mapping[str, str] = {
 }
 
 
-def states_of(statuses: list[str]) -> frozenset[str]:
+STREAMED: Mapping[str, str] = {**WORDS, **dict.fromkeys(OPEN, "PROCESSED")}
+"""The same for a stream, which tries nothing by itself: what was tried before, as a callback, is there to be read (HOR-131)."""
+
+
+def words_of(subscription: Subscription) -> Mapping[str, str]:
+    """The words for the core's states."""
+    return WORDS if isinstance(subscription.delivery, Push) else STREAMED
+
+
+def states_of(subscription: Subscription, statuses: list[str]) -> frozenset[str]:
     """The core's states that these words stand for."""
-    return frozenset(state for state, word in WORDS.items() if word in statuses)
+    return frozenset(state for state, word in words_of(subscription).items() if word in statuses)
 
 
 class Showing:
@@ -67,15 +77,16 @@ class Showing:
     def fate(self, fate: Fate, *, history: bool = False) -> dict[str, Any]:
         """A delivery."""
         status = fate.status
+        word = words_of(self._subscription)[status.state]
         shown = self._shared(fate.id, status.position, fate.entry)
         shown |= {
-            "status": WORDS[status.state],
+            "status": word,
             "timestamp": time_of(fate.published or status.first_at),
             "modified": time_of(status.at or fate.published),
             "attempts": status.attempts,
             "properties": self._properties(status.target),
         }
-        if WORDS[status.state] != "DELIVERED" and status.cause:
+        if word != "DELIVERED" and status.cause:
             shown |= {"errorType": error_type(status.cause), "errorMessage": status.message}
         if history:
             shown["history"] = [_fact(one) for one in status.history]
