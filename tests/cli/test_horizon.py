@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,30 @@ def test_what_is_wrong_is_told_with_file_and_path(shell: Shell, tmp_path: Path) 
     code, out, err = shell("apply", folder)
     assert (code, out) == (1, "")
     assert "b.yaml: spec.subsciptions" in " ".join(err.split()) and "did you mean subscriptions" in " ".join(err.split())
+
+
+def test_everything_that_is_wrong_is_told(shell: Shell, tmp_path: Path) -> None:
+    entries = ", ".join(f"{{eventType: t{n}.v1, deliverytype: sse}}" for n in range(15))
+    _, _, err = shell("apply", folder_of(tmp_path, a=ROVER.format(name="bill", rest=f"subscriptions: [{entries}]")))
+    assert err.count("deliveryType: is missing") == 15 and "there is a member deliverytype, is it meant?" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("apiVersion: tcp.ei.telekom.de/v1\nkind: Rovers\n", "wrong.yaml: kind, found 'Rovers'; expected Rover or"),
+        ("a: [\n", "wrong.yaml, line 2, column 1"),
+    ],
+)
+def test_a_file_that_is_no_document_is_told_with_the_place(shell: Shell, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "wrong.yaml").write_text(text)
+    code, _, err = shell("apply", str(tmp_path / "wrong.yaml"))
+    assert code == 1 and told in err
+
+
+def test_where_a_subscription_is_streamed_is_told(shell: Shell, tmp_path: Path) -> None:
+    out = shell("apply", folder_of(tmp_path, a=SUBSCRIBING), "-e", "playground")[1]
+    assert re.search(r"stream: http://.+/playground/horizon/sse/v1/orders\.v1/[0-9a-f]{40}\n", out)
 
 
 def test_documents_of_other_kinds_do_not_mix_in_one_file_but_side_by_side(shell: Shell, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tidings.cli.demo.run import prepare
 from tidings.cli.demo.scene import MARKER
 from tidings.cli.listen import NOT_SIGNED, script_of
-from tidings.cli.receiver import Arrival
+from tidings.cli.receiver import Arrival, Receiver, Script
 from tidings.delivery.push.signing import sign, signer_of
 from tidings.errors import DataFolderUnusable, Rejected
 from tidings.serve import folder
@@ -124,6 +124,23 @@ def test_listen_answers_by_a_script_and_checks_signatures() -> None:
     assert answers == [(503, "2"), (429, "2"), (200, None), (200, None)]
     verdicts = [json.loads(line)["signature"] for line in out.splitlines()]
     assert [verdict.partition(":")[0] for verdict in verdicts] == [NOT_SIGNED, "signature right", "signature wrong", NOT_SIGNED]
+
+
+def test_health_checks_are_answered_as_the_next_delivery_would_be() -> None:
+    receiver = Receiver(lambda arrival: None, script=Script((503, 200), retry_after="2")).start()
+
+    def asked(method: str) -> tuple[int, str | None]:
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=30)
+        connection.request(method, "/in", b"{}" if method == "POST" else None)
+        answer = connection.getresponse()
+        connection.close()
+        return answer.status, answer.getheader("retry-after")
+
+    assert [asked(method) for method in ("HEAD", "POST", "HEAD", "GET", "POST")] == [
+        *((503, "2"), (503, "2")),
+        *((200, None), (200, None), (200, None)),
+    ]
+    receiver.close()
 
 
 @pytest.mark.parametrize(("answer", "delay"), [("503,abc", "0s"), ("99", "0s"), ("", "0s"), ("200", "soon")])

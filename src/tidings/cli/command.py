@@ -22,6 +22,8 @@ from tidings.serve.exit_codes import FAILED, MISCONFIGURED, UNREACHABLE
 
 _PANEL = "Hub options"
 
+MOST_FAULTS = 50
+
 Url = Annotated[
     str | None,
     typer.Option("--url", help=f"Address of the hub; else TIDINGS_URL, else {DEFAULT_URL}.", rich_help_panel=_PANEL),
@@ -124,4 +126,5 @@ def _faults(error: TidingsError) -> list[str]:
         return []
     faults = [fault for fault in error.problem.get("errors") or [] if isinstance(fault, dict)]
     places = [fault.get("attribute") or f"event {fault.get('index')}" for fault in faults]
-    return [f"  {place}: {fault.get('detail')}" for place, fault in list(zip(places, faults, strict=True))[1:10]]
+    lines = [f"  {place}: {fault.get('detail')}" for place, fault in zip(places, faults, strict=True)][1:]
+    return lines if len(lines) <= MOST_FAULTS else [*lines[:MOST_FAULTS], f"  … and {len(lines) - MOST_FAULTS} more"]

@@ -108,6 +108,7 @@ class Receiver:
 
 def _handler(take: Callable[[Arrival], None], script: Script, under_way: UnderWay) -> type[BaseHTTPRequestHandler]:
     numbers = itertools.count()
+    coming = 0
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -115,13 +116,22 @@ def _handler(take: Callable[[Arrival], None], script: Script, under_way: UnderWa
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
+            nonlocal coming
             with under_way:
-                status, more = script.answer(next(numbers))
+                number = next(numbers)
+                coming = number + 1
+                status, more = script.answer(number)
                 take(Arrival(self.command, self.path, headers, body))
                 time.sleep(script.delay)
                 self._answer(status, more)
 
         do_PUT = do_POST
+
+        def do_HEAD(self) -> None:
+            """A health check: well when the next delivery would be taken."""
+            self._answer(*script.answer(coming))
+
+        do_GET = do_HEAD
 
         def do_OPTIONS(self) -> None:
             """The handshake of CloudEvents webhooks: whoever asks may send."""

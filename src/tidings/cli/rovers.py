@@ -33,8 +33,15 @@ class Target:
 
 
 def are_documents(file: FileText) -> bool:
-    """Whether a file holds documents of these kinds. Raises Malformed where it also holds others."""
-    kinds = [one.get("kind") in KINDS if isinstance(one, dict) else False for one in _documents(file)]
+    """Whether a file holds documents of these kinds. Raises Malformed where it also holds others, or unknown kinds."""
+    documents = _documents(file)
+    named = [one["kind"] for one in documents if isinstance(one, dict) and "kind" in one]
+    unknown = next((kind for kind in named if kind not in KINDS), None)
+    if unknown is not None:
+        raise Malformed(
+            "there is no such kind of document", at=f"{file.path}: kind", found=unknown, expected=" or ".join(KINDS)
+        )
+    kinds = [one.get("kind") in KINDS if isinstance(one, dict) else False for one in documents]
     if any(kinds) and not all(kinds):
         raise Malformed(f"the file holds other documents beside {' and '.join(KINDS)}", at=str(file.path))
     return any(kinds)
@@ -46,6 +53,10 @@ def _documents(file: FileText) -> list[Any]:
 
     try:
         return [one for one in yaml.load_all(file.text, yaml.BaseLoader) if one not in (None, "")]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{file.path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(file.path)
+        raise Malformed(f"the file cannot be read: {error.problem or error.context}", at=place) from error
     except yaml.YAMLError as error:
         raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file.path)) from error
 
@@ -95,6 +106,7 @@ def told(applied: Any, *, colored: bool) -> list[str]:
             reason = f": {part['reason']}" if part.get("reason") else ""
             what = f"{part['kind']} {part['eventType']} {part.get('subscriptionId', '')}".rstrip()
             lines.append("  " + _line(part["result"], f"{what}{state}{reason}", colored))
+            lines += [f"      stream: {part['sseUrl']}"] if "sseUrl" in part else []
             lines += [f"      ! {warning}" for warning in part.get("warnings") or ()]
         lines += [f"    ! {warning}" for warning in document["warnings"]]
     verb = "would change" if applied["dryRun"] else "changed"

@@ -324,3 +324,8 @@ def test_what_a_document_no_longer_names_ends_and_other_types_stay() -> None:
 def test_the_same_document_twice_in_one_apply_is_refused() -> None:
     with pytest.raises(InvalidDocument, match="twice"):
         core(a_rover(), a_rover())
+
+
+def test_an_entry_whose_event_type_is_misspelled_is_no_plain_api() -> None:
+    raw = a_rover(subscriptions=[{"eventtype": "orders.v1", "deliveryType": "sse"}, {"basePath": "/plain/v1"}])
+    assert faults(raw) == {"spec.subscriptions[0].eventtype": "is not known; did you mean eventType? Nothing was removed"}

@@ -33,9 +33,13 @@ class Place:
     raw: Any
     path: str
     findings: Findings
+    beside: Collection[str] = ()
+    """What else the document has where this is left out, to find it misspelled."""
 
     def fault(self, reason: str) -> None:
-        self.findings.faults.append(Finding(self.path, reason))
+        near = difflib.get_close_matches(self.path.rpartition(".")[2], self.beside, n=1, cutoff=0.8)
+        hint = f"; there is a member {near[0]}, is it meant?" if near else ""
+        self.findings.faults.append(Finding(self.path, reason + hint))
 
     def conflict(self, reason: str) -> None:
         self.findings.conflicts.append(Finding(self.path, reason))
@@ -49,8 +53,9 @@ class Place:
 
     def member(self, name: str) -> Place:
         """The member of that name; one that is left out has no value."""
-        value = self.raw.get(name) if isinstance(self.raw, Mapping) else None
-        return Place(value, f"{self.path}.{name}" if self.path else name, self.findings)
+        members = self.raw if isinstance(self.raw, Mapping) else {}
+        beside = () if name in members else tuple(members)
+        return Place(members.get(name), f"{self.path}.{name}" if self.path else name, self.findings, beside)
 
     def is_object(self) -> bool:
         """Whether it is an object; a fault if not."""

@@ -97,7 +97,8 @@ def _gone(one: Given, telling: Telling) -> Iterator[dict[str, Any]]:
 
 def shown_rover(client: str, raw: dict[str, Any], telling: Telling) -> dict[str, Any]:
     """A Rover as it was written, with what the hub knows of it."""
-    wish = telling.after.rovers[client]
+    # What was taken under other settings may not be readable now.
+    wish = telling.after.rovers.get(client, Rover(application="", zone=""))
     status = {
         "clientId": client,
         "exposures": [_exposure_status(one, telling) for one in wish.exposures],

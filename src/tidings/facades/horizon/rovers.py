@@ -100,9 +100,13 @@ def _events(entries: Place) -> list[Place]:
             continue
         if "eventType" in item.raw:
             found.append(item)
+            continue
+        near = difflib.get_close_matches("eventType", item.raw, n=1, cutoff=0.8)
+        if near:
+            # Taken for a plain API, it would end what stands.
+            item.member(near[0]).fault("is not known; did you mean eventType? Nothing was removed")
         else:
-            near = difflib.get_close_matches("eventType", item.raw, n=1)
-            item.warn("has no eventType and is skipped" + (f"; did you mean {near[0]}?" if near else ""))
+            item.warn("has no eventType and is skipped")
     return found
 
 
