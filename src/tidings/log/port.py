@@ -84,6 +84,9 @@ class LogWriter(Protocol):
         Never stalls appends for longer than a slice. Safe to call again at any time.
         """
 
+    def busy(self) -> bool:
+        """Whether appends wait for their commit just now. Very cheap: who reads much on the same event loop lets them pass."""
+
     def refusal(self) -> str | None:
         """Why appends are refused now; None while they are taken. Very cheap: asked for every health check, from any thread.
 

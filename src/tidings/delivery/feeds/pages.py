@@ -89,7 +89,10 @@ class Page:
     def next(self, last: Offset | None = None) -> Found:
         """The next events, at most a slice of them, in their order. `last`: where the source ends, when that is known."""
         self.whole = None
-        self.last = self._source.extent().last if last is None else last
+        if last is not None:
+            self.last = last
+        elif not any(place.position < self.last for place in self.places):
+            self.last = self._source.extent().last
         reading = self._reading()
         if not reading:
             self.over = True

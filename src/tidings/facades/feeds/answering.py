@@ -22,6 +22,9 @@ HEADERS = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-s
 KEEP_ALIVE = 10.0
 """Seconds without output after which an empty line tells that the hub is still there."""
 
+PASSING = 4
+"""Milliseconds that reading waits at the most before a slice, while something is being published."""
+
 logger = logging.getLogger("tidings.feeds")
 
 
@@ -72,7 +75,15 @@ class Answer:
 
     async def _turn(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
         async with turns:
+            await self._let_publishing_pass()
             return self._slice(self._page.next(last))
+
+    async def _let_publishing_pass(self) -> None:
+        """A commit is made by another thread, which gets the interpreter from a busy event loop only every few milliseconds."""
+        for _ in range(PASSING):
+            if not self._parts.log.busy():
+                return
+            await asyncio.sleep(0.001)
 
     async def _rest(self, turns: asyncio.Lock, text: bytes) -> bytes:
         """Send this slice and those after it, but for the last one, which is returned."""

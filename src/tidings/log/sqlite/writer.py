@@ -113,6 +113,10 @@ class SqliteLogWriter:
             pass
         return sweep.gone
 
+    def busy(self) -> bool:
+        """See `LogWriter.busy`."""
+        return self._held > 0
+
     def refusal(self) -> str | None:
         """See `LogWriter.refusal`. The disk is looked at, at most once a second, and only its free room."""
         if self._closing:
