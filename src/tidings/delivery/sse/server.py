@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tidings.delivery.sse.wire import Ending, Wish, socket_path
 from tidings.log.position import LaneNumber
 
 BACKLOG = 2048
+
+logger = logging.getLogger("tidings.delivery")
 
 
 class StreamServer:
@@ -40,14 +43,17 @@ class StreamServer:
         return len(self._open)
 
     async def start(self, folder: Path, worker: int) -> None:
-        """Take streams from now on."""
+        """Take streams from now on. Where no socket can be made, callbacks are served all the same."""
         self._path = socket_path(folder, worker)
         # That of a predecessor that was killed: the data folder has one worker of each number.
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             self._path.unlink()
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._connection, str(self._path), backlog=BACKLOG)
-        self._path.chmod(0o600)
+        try:
+            self._server = await loop.create_unix_server(self._connection, str(self._path), backlog=BACKLOG)
+            self._path.chmod(0o600)
+        except OSError as error:
+            logger.error("no streams can be opened: %s cannot be made (%s)", self._path, error)
 
     async def close(self) -> None:
         """End every stream. What was not taken is open again; doors may come back when the worker does."""
@@ -57,7 +63,7 @@ class StreamServer:
             stream.close()
         self._next.clear()
         if self._path is not None:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 self._path.unlink()
 
     def _connection(self) -> StreamConnection:
