@@ -47,6 +47,67 @@ def test_one_of_several_results_is_enough(tmp_path: Path) -> None:
     assert main(["jsonpath", a_file(tmp_path, either)]) == 0
 
 
+def test_a_folder_stands_for_its_files_of_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_file(tmp_path, GOOD)
+    (tmp_path / "more.json").write_text(json.dumps({"tests": [BAD]}), "utf-8")
+    (tmp_path / "cts.schema.json").write_text("{}", "utf-8")
+    (tmp_path / "README.md").write_text("no cases", "utf-8")
+    assert main(["jsonpath", str(tmp_path)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
+
+
+def test_a_file_that_cannot_be_run_is_told_and_the_others_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"tests": []}', "utf-8")
+    assert main(["jsonpath", str(empty), a_file(tmp_path, GOOD)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "1 passed, 0 failed\n"
+    assert "empty.json holds no case of this suite" in said.err
+
+
+@pytest.mark.parametrize(
+    ("suite", "document", "last"),
+    [
+        ("jsonpath", {"tests": [GOOD, 5, {"selector": "$"}, {"name": "x\ud800\ny"}]}, "1 passed, 3 failed"),
+        ("cesql", {"tests": [None, {"name": "no expression"}, {"expression": "1 = 1", "result": True}]}, "1 passed, 2 failed"),
+        ("hermes", {"vectors": [{"filters": [], "expected": True}, {"filters": 5}, [], {"schema": "x"}]}, "1 passed, 3 failed"),
+        ("horizon", {"filter_vectors": [{"data": {}, "expected": {"deliver": True}}, {}, "x"]}, "1 passed, 2 failed"),
+        ("horizon", {"parse_vectors": [{"trigger": 5, "expected": {"result": "REJECTED"}}, {}]}, "1 passed, 1 failed"),
+        ("horizon", {"scope_merge_vectors": [{"expected": None}, {"scopes": [5]}]}, "1 passed, 1 failed"),
+        ("horizon", {"event_field_validation_vectors": [{"field": "id"}]}, "0 passed, 1 failed"),
+    ],
+)
+def test_a_case_that_lacks_something_fails_alone(
+    suite: str, document: object, last: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps(document), "utf-8")
+    assert main([suite, str(file)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+@pytest.mark.parametrize(("matcher", "status"), [("(?!x).*", 0), ("(?=x).*", 1), ("(", 1)])
+def test_expressions_of_java_are_tried(matcher: str, status: int, tmp_path: Path) -> None:
+    file = tmp_path / "cases.json"
+    chain = [{"type": "jsonpath", "path": "$.a", "matcher": matcher}]
+    file.write_text(json.dumps({"vectors": [{"filters": chain, "message": {"a": "y"}, "expected": True}]}), "utf-8")
+    assert main(["hermes", str(file)]) == status
+    selection = {"advancedSelectionFilter": {"rx": {"field": "a", "value": matcher}}}
+    file.write_text(json.dumps({"filter_vectors": [{"trigger": selection, "data": {"a": "y"}, "expected": {"deliver": True}}]}))
+    assert main(["horizon", str(file)]) == status
+
+
+def test_a_message_in_avro_is_no_json(tmp_path: Path) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
+    by_avro, by_json = (
+        {"filters": [{"type": kind, "path": path, "matcher": "y"}], "schema": "r", "message": {"a": "y"}, "expected": expected}
+        for kind, path, expected in (("avropath", ".a", True), ("jsonpath", "$.a", False))
+    )
+    file = tmp_path / "cases.json"
+    file.write_text(json.dumps({"vectors": [by_avro, by_json], "schemas": {"r": schema, "broken": {"type": 5}}}), "utf-8")
+    assert main(["hermes", str(file)]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.conformance.suites import Case, Difference, NotThisFormat
+from tests.conformance.suites import Case, Difference, NotThisFormat, case_of
 from tidings.errors import FilterSyntaxError
 from tidings.filters.cesql import evaluate, parse
 
@@ -50,19 +51,15 @@ def cases(file: Path) -> Iterator[Case]:
         raise NotThisFormat(f"it is no YAML: {error}") from error
     if not isinstance(tests, dict) or not isinstance(tests.get("tests"), list):
         raise NotThisFormat("it has no list `tests`")
-    for test, written in zip(tests["tests"], texts["tests"], strict=True):
-        yield case(f"{file.name}: {test['name']}", written["expression"], test)
+    for number, (test, written) in enumerate(zip(tests["tests"], texts["tests"], strict=True)):
+        found = case_of(test, f"tests-{number}", lambda test, written=written: difference(written["expression"], test))  # type: ignore[misc]
+        yield replace(found, id=f"{file.name}: {found.id}")
 
 
-def case(id: str, expression: str, test: dict[str, Any]) -> Case:
-    def check() -> Difference | None:
-        value, error = answer(expression, event_of(test))
-        expected = (test.get("result", value), test.get("error"))
-        if same(expected[0], value) and expected[1] == error:
-            return None
-        return expected, (value, error)
-
-    return Case(id, check)
+def difference(expression: str, test: dict[str, Any]) -> Difference | None:
+    value, error = answer(expression, event_of(test))
+    expected = (test.get("result", value), test.get("error"))
+    return None if same(expected[0], value) and expected[1] == error else (expected, (value, error))
 
 
 def event_of(test: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import fastavro
 import msgspec
 
-from tests.conformance.suites import Case, Difference, NotThisFormat
+from tests.conformance.suites import JAVA_REGEX, Case, Difference, NotThisFormat, case_of
 from tidings.errors import FilterSyntaxError
 from tidings.events.model import Event
 from tidings.filters import parse
@@ -28,10 +28,16 @@ def cases(file: Path) -> Iterator[Case]:
     document = json.loads(file.read_text("utf-8"), parse_float=Decimal)
     if not isinstance(document, dict) or not isinstance(document.get("vectors"), list):
         raise NotThisFormat("it has no list `vectors`")
-    schemas = {name: fastavro.parse_schema(schema) for name, schema in document.get("schemas", {}).items()}
+    schemas = document.get("schemas") or {}
     for number, vector in enumerate(document["vectors"]):
-        name = vector.get("id") or f"{number}-{'-'.join(one['type'] for one in vector['filters']) or 'none'}"
-        yield Case(name, lambda vector=vector: difference(vector, schemas))  # type: ignore[misc]
+        yield case_of(vector, f"{number}-{kinds_in(vector)}", lambda vector: difference(vector, schemas))
+
+
+def kinds_in(vector: object) -> str:
+    """The kinds of filters in the chain, for the name of a case that has none."""
+    chain = vector.get("filters") if isinstance(vector, dict) else None
+    kinds = [str(one.get("type")) for one in chain if isinstance(one, dict)] if isinstance(chain, list) else []
+    return "-".join(kinds) or "none"
 
 
 def difference(vector: dict[str, Any], schemas: dict[str, Any]) -> Difference | None:
@@ -47,47 +53,47 @@ def difference(vector: dict[str, Any], schemas: dict[str, Any]) -> Difference | 
 def verified(vector: dict[str, Any], schemas: dict[str, Any]) -> str:
     """What trying the chain on the message comes to."""
     try:
-        chain = parse("hermes", vector["filters"])
+        chain = parse("hermes", vector["filters"], JAVA_REGEX)
     except FilterSyntaxError:
         return ERROR
     try:
-        decoded = avro_of(vector, schemas)
+        payload, decoded = message_of(vector, schemas)
     except NotAvro:
         return ERROR
-    return MATCHED if holds(chain, reading(event_of(vector), decoded)) else NOT_MATCHED
+    return MATCHED if holds(chain, reading(event_of(vector, payload), decoded)) else NOT_MATCHED
 
 
-def event_of(vector: dict[str, Any]) -> Event:
+def event_of(vector: dict[str, Any], payload: bytes) -> Event:
     attributes = {"specversion": "1.0", "id": "1", "source": "/hermes", "type": "message"}
-    return Event(attributes, payload_of(vector), transport=vector.get("headers", {}))
+    return Event(attributes, payload, transport=vector.get("headers") or {})
 
 
 def payload_of(vector: dict[str, Any]) -> bytes:
-    if "message_base64" in vector:
+    if vector.get("message_base64") is not None:
         return base64.b64decode(vector["message_base64"])
     message = vector.get("message")
-    return message.encode() if vector.get("message_is_raw_text") else _encode(message)
+    return str(message).encode() if vector.get("message_is_raw_text") else _encode(message)
 
 
 class NotAvro(Exception):
     """The message is no value of its schema."""
 
 
-def avro_of(vector: dict[str, Any], schemas: dict[str, Any]) -> object:
-    """The message, written as Avro and read again; MISSING when it is none."""
-    if "schema" not in vector:
-        return MISSING
-    schema = schemas[vector["schema"]]
+def message_of(vector: dict[str, Any], schemas: dict[str, Any]) -> tuple[bytes, object]:
+    """The bytes that were published, and what they hold as Avro: MISSING when the vector names no schema."""
+    if vector.get("schema") is None:
+        return payload_of(vector), MISSING
+    schema = fastavro.parse_schema(schemas[vector["schema"]])
     try:
-        if "message_base64" in vector or vector.get("message_is_raw_text"):
-            written = BytesIO(payload_of(vector))
+        written = BytesIO()
+        if vector.get("message_base64") is not None or vector.get("message_is_raw_text"):
+            written.write(payload_of(vector))
         else:
-            written = BytesIO()
             fastavro.schemaless_writer(written, schema, msgspec.json.decode(payload_of(vector)))
-            written.seek(0)
+        written.seek(0)
         value: object = fastavro.schemaless_reader(written, schema, None)
     except Exception as error:  # fastavro has no one kind of error for what it cannot read
         raise NotAvro(str(error)) from error
     if written.read(1):
         raise NotAvro("bytes are left")
-    return value
+    return written.getvalue(), value

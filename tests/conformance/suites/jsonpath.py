@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.suites import Case, Difference, NotThisFormat
+from tests.conformance.suites import Case, Difference, NotThisFormat, case_of
 from tidings.errors import FilterSyntaxError
 from tidings.filters.jsonpath import compile
 
@@ -18,15 +18,12 @@ def cases(file: Path) -> Iterator[Case]:
     document = json.loads(file.read_text("utf-8"), parse_float=Decimal)
     if not isinstance(document, dict) or not isinstance(document.get("tests"), list):
         raise NotThisFormat("it has no list `tests`")
-    for test in document["tests"]:
-        yield case(test)
+    for number, test in enumerate(document["tests"]):
+        yield case_of(test, f"tests-{number}", difference)
 
 
-def case(test: dict[str, Any]) -> Case:
-    def check() -> Difference | None:
-        return refused(test["selector"]) if test.get("invalid_selector") else found(test)
-
-    return Case(test["name"], check)
+def difference(test: dict[str, Any]) -> Difference | None:
+    return refused(test["selector"]) if test.get("invalid_selector") else found(test)
 
 
 def refused(selector: str) -> Difference | None:

@@ -34,6 +34,8 @@ class Trigger:
 
 def parse(raw: Mapping[str, Any]) -> Trigger:
     """The trigger of this document. Raises FilterSyntaxError with the place."""
+    if not isinstance(raw, Mapping):
+        raise FilterSyntaxError("the trigger is no object", found=raw, expected="an object with filters")
     return Trigger(_select(raw), _projection(raw))
 
 
@@ -54,7 +56,7 @@ def _select(raw: Mapping[str, Any]) -> Filter | None:
 
 def _projection(raw: Mapping[str, Any]) -> Projection | None:
     mode, paths = raw.get("responseFilterMode"), raw.get("responseFilter")
-    if mode not in MODES:
+    if not isinstance(mode, str | None) or mode not in MODES:
         raise FilterSyntaxError("this mode is not known", at="responseFilterMode", found=mode, expected="INCLUDE or EXCLUDE")
     if paths is None:
         return None
