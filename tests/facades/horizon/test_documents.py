@@ -143,6 +143,10 @@ def test_a_complete_specification_and_rover_have_neither_faults_nor_warnings() -
         (subscribing(retryableStatusCodes=[99]), "spec.subscriptions[0].retryableStatusCodes[0]"),
         (subscribing(redeliveriesPerSecond=0), "spec.subscriptions[0].redeliveriesPerSecond"),
         (subscribing(deliveryPolicy={"maxRetries": -1}), "spec.subscriptions[0].deliveryPolicy.maxRetries"),
+        (
+            subscribing(deliveryPolicy={"healthCheckSuccessStatusCodes": []}),
+            "spec.subscriptions[0].deliveryPolicy.healthCheckSuccessStatusCodes",
+        ),
         (subscribing(scopes=["a", "a"]), "spec.subscriptions[0].scopes"),
         (subscribing(trigger={"responseFilter": "x"}), "spec.subscriptions[0].trigger.responseFilter"),
         (subscribing(trigger={"responseFilter": ["$..x"]}), "spec.subscriptions[0].trigger.responseFilter[0]"),

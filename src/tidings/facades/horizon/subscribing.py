@@ -131,6 +131,8 @@ def _wishes(place: Place) -> DeliveryWishes:
         policy.member("backoffMs").fault("is longer than backoffMaxMs")
     get = place.member("enforceGetHttpRequestMethodForHealthCheck").flag()
     connecting, well = policy.member("connectTimeoutMs"), policy.member("healthCheckSuccessStatusCodes")
+    if well.given and not well.raw:
+        well.fault("must list at least one status")
     if connecting.given:
         connecting.warn("has no effect here: the hub's setting push.connect_timeout holds for all")
     return DeliveryWishes(
