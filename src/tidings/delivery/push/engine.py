@@ -149,6 +149,10 @@ class Engine:
             if lane.tally.delivered != lane.reported:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
                 lane.reported = lane.tally.delivered
+            if lane.inflight and lane.told != lane.state.cursor:
+                # Saved, so that what is on its way reads as such although nothing has come of it for a while.
+                lane.told = lane.state.cursor
+                self.ledger.touch(lane)
 
     @property
     def holding(self) -> bool:

@@ -73,13 +73,14 @@ class PushLane:
     of their bodies where any is projected. All are forgotten when the cursor moves. `due` are open items whose time has come,
     `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
     way at once, for now. `held` are entries that were read and wait for their turn at the gate. `alarm` is when the lane is looked
-    at again although nothing happened (monotonic seconds). `listener` holds the stream of a lane that is streamed.
+    at again although nothing happened (monotonic seconds). `listener` holds the stream of a lane that is streamed. `told` is the
+    cursor up to which it was told that something is on its way.
     """
 
     __slots__ = (
         *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
-        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace"),
+        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace", "told"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -114,6 +115,7 @@ class PushLane:
         self.listener: Listener | None = None
         self.counted = 0
         self.reported = tally.delivered
+        self.told = state.cursor
 
     def adopt(self, policy: Policy | None, now: Instant = Instant(0)) -> bool:
         """Deliver by this policy from the next attempt on; None: begin nothing. False: it is the policy of before."""
