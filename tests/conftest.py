@@ -21,6 +21,8 @@ SLOW = (
     "delivery/push/test_told.py",
     "facades/feeds/test_foreign_clients.py",
     "facades/feeds/test_waiting.py",
+    "facades/horizon/test_openapi.py",
+    "facades/native/test_openapi.py",
     "facades/native/test_operating.py",
     "facades/test_dead_letter_events.py",
     "facades/horizon/test_browser.py",

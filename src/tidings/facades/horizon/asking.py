@@ -26,12 +26,28 @@ LARGEST = 4 << 20
 ROOM = Room(16 * LARGEST)
 _FORM = "application/x-www-form-urlencoded"
 
+_TEXT = {"type": "string"}
+PROBLEM: dict[str, Any] = {
+    "application/problem+json": {
+        "schema": {
+            "type": "object",
+            "required": ["type", "title", "status", "detail"],
+            "properties": {
+                "type": {"const": "about:blank"},
+                "title": _TEXT,
+                "status": {"type": "integer"},
+                "detail": _TEXT,
+                "violations": {
+                    "type": "array",
+                    "items": {"type": "object", "required": ["path", "reason"], "properties": {"path": _TEXT, "reason": _TEXT}},
+                },
+            },
+        }
+    }
+}
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    "4XX": {
-        "description": "Refused: `detail` says why, `violations` where.",
-        "content": {"application/problem+json": {}},
-    },
-    "503": {"description": "Not possible now; Retry-After says when.", "content": {"application/problem+json": {}}},
+    "4XX": {"description": "Refused: `detail` says why, `violations` where.", "content": PROBLEM},
+    "503": {"description": "Not possible now; Retry-After says when.", "content": PROBLEM},
 }
 
 logger = logging.getLogger("tidings.horizon")

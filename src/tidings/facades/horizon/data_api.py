@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from tidings.errors import Forbidden, NotFound
-from tidings.facades.horizon.asking import AskedBy
+from tidings.facades.horizon.asking import PROBLEM, AskedBy
 from tidings.facades.horizon.subscriptions_api import known
 from tidings.facades.payloads import payload_at
 from tidings.facades.sse.messages import position_of
@@ -18,7 +18,7 @@ router = APIRouter(tags=["data"])
 
 _GET: dict[int | str, dict[str, Any]] = {
     200: {"description": "The payload as the subscriber's filters left it.", "content": {"*/*": {}}},
-    410: {"description": "Its retention is over.", "content": {"application/problem+json": {}}},
+    410: {"description": "Its retention is over.", "content": PROBLEM},
 }
 
 

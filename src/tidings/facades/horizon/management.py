@@ -23,7 +23,7 @@ def management_app(parts: Parts) -> FastAPI:
         title="Tidings: the Horizon door",
         version=__version__,
         description=ABOUT,
-        openapi_url="/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         responses=REFUSALS,

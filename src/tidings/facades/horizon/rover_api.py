@@ -15,10 +15,10 @@ from tidings.errors import Conflict, Forbidden, Malformed, NotFound, Unsupported
 from tidings.events.headers import content_type_of
 from tidings.events.media import essence_of
 from tidings.facades import changing
-from tidings.facades.horizon.applying import Given, Plan, given, planned, removed
+from tidings.facades.horizon.applying import API_VERSION, Given, Plan, given, planned, removed
 from tidings.facades.horizon.asking import Asked, AskedBy, body_of
 from tidings.facades.horizon.callers import team_for
-from tidings.facades.horizon.names import ROVER, Team, paper_name
+from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name
 from tidings.facades.horizon.results import Telling, document_result, shown_rover
 from tidings.facades.horizon.schemas import SCHEMAS
 from tidings.facades.horizon.specifications import Specification
@@ -39,10 +39,21 @@ _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "
 _UNSAID = ("", "application/x-www-form-urlencoded", "application/octet-stream")
 """What curl says unless told otherwise. YAML reads JSON as well."""
 
+_DOCUMENT: dict[str, Any] = {
+    "type": "object",
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "properties": {
+        "apiVersion": {"const": API_VERSION},
+        "kind": {"enum": list(KINDS)},
+        "metadata": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "minLength": 1}}},
+        "spec": {"type": "object", "description": "As /horizon/schemas/*.json say; a Rover's has also its `zone`."},
+    },
+}
+_DOCUMENTS = {"anyOf": [_DOCUMENT, {"type": "array", "items": _DOCUMENT, "minItems": 1}]}
 _BODY = {
     "requestBody": {
         "required": True,
-        "content": {kind: {"schema": {"type": "object"}} for kind in ("application/json", "application/yaml")},
+        "content": {kind: {"schema": _DOCUMENTS} for kind in ("application/json", "application/yaml")},
     }
 }
 _TEAM = Query(None, description="The team whose documents are meant, as hub--team; for administrators.")

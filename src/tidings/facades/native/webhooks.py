@@ -35,7 +35,7 @@ async def confirm(secret: str, request: Request, parts: PartsOf) -> Confirmed:
     return Confirmed(subscription=str(stored.name))
 
 
-@router.options("/api/topics/{name:path}/events")
+@router.options("/api/topics/{name:path}/events", response_class=Response)
 async def options(name: str, request: Request, parts: PartsOf) -> Response:
     """We as a callback of another hub: an origin that the operator lists may publish here."""
     consent = consent_to(request.headers.get(ORIGIN, ""), parts.settings.ingest.webhook_origins)
