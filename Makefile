@@ -61,5 +61,5 @@ format: $(STAMP) ## Format and tidy the code
 	@$(BIN)/ruff format src tests bench
 
 clean: ## Remove .venv and caches; data stays
-	@rm -rf $(VENV) .foreign .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache src/*.egg-info build dist
+	@rm -rf $(VENV) .foreign .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis .import_linter_cache src/*.egg-info build dist
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
