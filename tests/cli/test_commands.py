@@ -227,6 +227,29 @@ def test_a_filter_can_be_tried(shell: Shell, tmp_path: Path) -> None:
     assert shell("filter", "test", "total > 5").code == 2
 
 
+@pytest.mark.parametrize(
+    ("filter", "event", "said"),
+    [
+        ("total > >", "{}", "column 9"),
+        ('{"total":', "{}", "the filter is no JSON"),
+        ("total > 5", "", "the event is no JSON"),
+        ("total > 5", '{"total": NaN}', "NaN is no number of JSON"),
+        ("total > 5", "nowhere.json", "the event cannot be read: there is no such file, found 'nowhere.json'"),
+        ("total > 5", '{"specversion": "1.0"}', "the attribute id is required"),
+        ("-", "-", "only one of filter and event"),
+    ],
+)
+def test_what_cannot_be_tried_is_told_apart_from_no_match(shell: Shell, filter: str, event: str, said: str) -> None:
+    ran = shell("filter", "test", filter, event)
+    assert (ran.code, said in ran.err) == (2, True), ran
+
+
+def test_a_filter_is_tried_on_all_digits_of_a_number(shell: Shell) -> None:
+    assert shell("filter", "test", "total = 0.1", '{"total": 0.1}').code == 0
+    assert shell("filter", "test", "total = 0.1", '{"total": 0.10000000000000000001}').code == 1
+    assert shell("filter", "test", "total > 1", '{"total": 1e400}').code == 0
+
+
 def test_explain_says_who_gets_an_event_and_why(shell: Shell, topic: str) -> None:
     shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", "--name", f"{topic}-big", "--where", "total > 5")
     shell("publish", topic, '{"total": 3}')

@@ -88,13 +88,13 @@ class World:
             self._query.stop()
             self._query = None
 
-    def failure(self, within: float = 60) -> str:
+    def failure(self, within: float = 180) -> str:
         """Why the query ended by itself."""
         assert self._query is not None
         wait_until(lambda: self._query is not None and not self._query.isActive, within)
         return str(self._query.exception())
 
-    def wait_routed(self, offset: int, within: float = 60) -> None:
+    def wait_routed(self, offset: int, within: float = 180) -> None:
         wait_until(lambda: self.routed() >= offset, within)
 
     def routed(self) -> int:

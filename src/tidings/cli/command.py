@@ -53,8 +53,13 @@ class Hub:
         return Hub(url or self.url, token or self.token, as_json or self.json)
 
 
-def command(app: typer.Typer, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function whose first parameter is the `Hub`. What it returns is the exit code (None: done)."""
+def command(
+    app: typer.Typer, name: str, *, failed: int = FAILED, **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function whose first parameter is the `Hub`. What it returns is the exit code (None: done).
+
+    `failed` is the exit code of what was refused, for a command in which 1 is an answer.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(function, eval_str=True)
@@ -64,7 +69,7 @@ def command(app: typer.Typer, name: str, **options: Any) -> Callable[[Callable[.
         @functools.wraps(function)
         def run(ctx: typer.Context, url: Any, token: Any, json: Any, **given: Any) -> None:
             hub = (ctx.obj if isinstance(ctx.obj, Hub) else Hub()).over(url, token, json)
-            with_exit_code(hub, lambda: function(hub, **given))
+            with_exit_code(hub, lambda: function(hub, **given), failed)
 
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
         shared = [
@@ -81,13 +86,13 @@ def command(app: typer.Typer, name: str, **options: Any) -> Callable[[Callable[.
     return register
 
 
-def with_exit_code(hub: Hub, act: Callable[[], int | None]) -> None:
+def with_exit_code(hub: Hub, act: Callable[[], int | None], failed: int = FAILED) -> None:
     """Run a command and leave with its exit code; an error of the tree is told as one sentence."""
     try:
         code = act()
     except TidingsError as error:
         _tell(error, hub)
-        code = exit_code_of(error)
+        code = exit_code_of(error, failed)
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
@@ -97,15 +102,15 @@ def with_exit_code(hub: Hub, act: Callable[[], int | None]) -> None:
     raise typer.Exit(code or 0)
 
 
-def exit_code_of(error: TidingsError) -> int:
-    """1 refused or failed, 2 misconfigured, 3 no hub there."""
+def exit_code_of(error: TidingsError, failed: int = FAILED) -> int:
+    """1 refused or failed, unless the command has another code for it, 2 misconfigured, 3 no hub there."""
     match error:
         case HubUnreachable():
             return UNREACHABLE
         case Misconfigured():
             return MISCONFIGURED
         case _:
-            return FAILED
+            return failed
 
 
 def _tell(error: TidingsError, hub: Hub) -> None:

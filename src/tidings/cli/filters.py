@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from tidings.cli.command import Hub, command
+from tidings.cli.given import GIVEN, given
 from tidings.cli.show import print_json, print_table, print_warnings, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, Rejected
-from tidings.serve.exit_codes import DONE, FAILED
+from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
 
 filters = typer.Typer(help="Filters: try them before they are used.", no_args_is_help=True)
-
-_GIVEN = "inline, the name of a file, or - for stdin"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,18 +24,21 @@ def add_to(app: typer.Typer) -> None:
     command(app, "explain")(explain)
 
 
-@command(filters, "test")
+@command(filters, "test", failed=MISCONFIGURED)
 def test(
     hub: Hub,
-    filter: Annotated[str, typer.Argument(metavar="FILTER", help=f"The filter: {_GIVEN}.")],
-    event: Annotated[str, typer.Argument(metavar="EVENT", help=f"JSON data or a whole CloudEvent: {_GIVEN}.")],
+    filter: Annotated[str, typer.Argument(metavar="FILTER", help=f"The filter: {GIVEN}.")],
+    event: Annotated[str, typer.Argument(metavar="EVENT", help=f"JSON data or a whole CloudEvent: {GIVEN}.")],
     dialect: Annotated[str, typer.Option("--dialect", help="How the filter is written, see FILTERS.md.")] = "where",
 ) -> int:
-    """Try a filter on an event and see why. Exit code 0: it matches; 1: it does not."""
+    """Try a filter on an event and see why.
+
+    Exit code 0: it matches; 1: it does not; 2: the filter is refused, or filter or event cannot be read; 3: no hub answers.
+    """
     if filter == event == "-":
         raise Rejected("only one of filter and event can come from stdin")
-    chosen = {"filter": {"dialect": dialect, "filter": _value(_given(filter))}}
-    found = hub.client.post("/api/filters/test", {**chosen, **_event(_given(event))})
+    chosen = {"filter": {"dialect": dialect, "filter": _filter(given(filter, "the filter"))}}
+    found = _asked(hub, "/api/filters/test", {**chosen, **_event(given(event, "the event"))})
     if hub.json:
         print_json(found)
     else:
@@ -49,16 +50,16 @@ def test(
 def explain(
     hub: Hub,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic of the event.")],
-    event: Annotated[str, typer.Argument(metavar="CURSOR|EVENT", help=f"A cursor such as 0-42, or an event: {_GIVEN}.")],
+    event: Annotated[str, typer.Argument(metavar="CURSOR|EVENT", help=f"A cursor such as 0-42, or an event: {GIVEN}.")],
     subscription: Annotated[
         str | None, typer.Option("--subscription", "-s", help="Only this one, with the whole reason.")
     ] = None,
 ) -> int:
     """Say which subscriptions get an event and which do not, and why. A published event is judged by what was in force then."""
-    asked: dict[str, Any] = {"cursor": event} if _is_cursor(event) else _event(_given(event))
+    asked: dict[str, Any] = {"cursor": event} if _is_cursor(event) else _event(given(event, "the event"))
     if subscription is not None:
         asked["subscription"] = subscription
-    found = hub.client.post(f"/api/topics/{segment(topic)}/explain", asked)
+    found = _asked(hub, f"/api/topics/{segment(topic)}/explain", asked)
     if hub.json:
         print_json(found)
     elif subscription is not None:
@@ -74,29 +75,30 @@ def _is_cursor(text: str) -> bool:
     return bool(dash) and partition.isdigit() and offset.isdigit()
 
 
-def _given(text: str) -> str:
-    """What stands there, what the file of that name holds, or what comes on stdin."""
-    if text == "-":
-        return sys.stdin.read()
-    # A filter or an event may be longer than any file name.
-    if len(text) < 1000 and "\n" not in text and (path := Path(text)).is_file():
-        return path.read_text("utf-8")
-    return text
+def _asked(hub: Hub, path: str, document: dict[str, Any]) -> Any:
+    return hub.client.decoded("POST", path, msgspec.json.encode(document))
 
 
-def _event(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise Malformed(f"the event is no JSON: {error}", found=text) from error
-    return {"event": value} if isinstance(value, dict) and "specversion" in value else {"data": value}
+def _event(text: str) -> dict[str, msgspec.Raw]:
+    """The event as it is written: a number keeps all its digits."""
+    value = _json(text, "the event")
+    return {"event" if isinstance(value, dict) and "specversion" in value else "data": msgspec.Raw(text.encode())}
 
 
-def _value(text: str) -> Any:
+def _filter(text: str) -> msgspec.Raw | str:
     """A filter as JSON where it is written so; the others are plain text."""
     if not text.lstrip().startswith(("{", "[")):
         return text.strip()
+    _json(text, "the filter")
+    return msgspec.Raw(text.encode())
+
+
+def _json(text: str, what: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise Malformed(f"the filter is no JSON: {error}", found=text) from error
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"{what} is no JSON: {error}", found=text) from error
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")

@@ -10,7 +10,7 @@ from pydantic import Field
 from tidings.errors import Malformed
 from tidings.facades.explaining import Question, Verdict, stored, verdicts
 from tidings.facades.native.callers import Caller, PartsOf, owns, subscription_of, topic_of
-from tidings.facades.native.filters import event_of
+from tidings.facades.native.filters import Sent, event_of
 from tidings.facades.native.wire import Wire
 from tidings.log.cursor import position_of
 
@@ -45,12 +45,13 @@ class ExplainView(Wire):
 
 
 @router.post("/api/topics/{name:path}/explain")
-async def explain(name: str, body: ExplainBody, parts: PartsOf, caller: Caller) -> ExplainView:
+async def explain(name: str, body: ExplainBody, sent: Sent, parts: PartsOf, caller: Caller) -> ExplainView:
     """Why an event reaches, or does not reach, subscriptions. A published event is judged by what was in force for it."""
     topic = topic_of(parts, caller, name)
     if (body.cursor is not None) == (body.event is not None or "data" in body.model_fields_set):
         raise Malformed("one event is needed", expected="cursor, event or data")
-    question = stored(parts, topic, position_of(body.cursor)) if body.cursor is not None else Question(topic, event_of(body))
+    cursor = body.cursor
+    question = Question(topic, event_of(body, sent)) if cursor is None else stored(parts, topic, position_of(cursor))
     chosen = (
         [subscription_of(parts, caller, body.subscription)]
         if body.subscription is not None

@@ -99,6 +99,8 @@ class _Reader:
             if not isinstance(raw, dict):
                 raise FilterSyntaxError("detail is the payload", at=at, found=raw, expected="an object with its members")
             return self._fields(raw, at, depth, self._inner)
+        if name == "data":
+            raise FilterSyntaxError("the payload has another name in patterns", at=at, found=name, expected="detail")
         path = placed(at, lambda: AttributePath(_ATTRIBUTES.get(name, name)))
         found = self._alternatives(raw, path, at)
         parts = [found.part, Exists(path)] if found.there else [found.part]
