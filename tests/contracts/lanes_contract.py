@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tidings.errors import LogUnavailable
 from tidings.log.block import REFERENCE, digest_in, digest_of, offsets_of, packed
 from tidings.log.port import Aside, Block, Body, BodyKey, LanesReader, LanesWriter, Routed
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, embedded
+from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position, TopicNumber, embedded
 
 ONE, TWO = LaneNumber(1), LaneNumber(2)
 EVENTS = 60
@@ -123,6 +123,42 @@ class LanesContract:
             writer.trim(embedded(299))
             assert set(lanes.bodies([body.key for body in bodies]).values()) == {b"x0", b"x1", b"x2", b"x3"}
             assert len(lanes.bodies([body.key for body in bodies])) == 4
+
+    def test_bodies_go_with_their_entries_though_other_topics_keep_older_ones(self, tmp_path: Path) -> None:
+        bodies = [body_of(n, b"%d%d" % (n, k)) for n in range(1, 1501) for k in range(2)]
+        log = Left({1: 0, 2: 0}, {n: 1 + n % 2 for n in range(1, 1501)})
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            writer.write(Routed([packed(ONE, [1, 2])], embedded(1500), bodies=bodies))
+            assert sum(writer.sweep(log)) == 0
+            log.lose(2, 1200)
+            assert sum(writer.sweep(log)) == 1200
+            there = lanes.bodies([body.key for body in bodies])
+            assert there == {body.key: body.data for body in bodies if log.remaining([body.key.position])}
+            assert entries_of(lanes, ONE) == [1, 2], "a lane keeps its entries: whoever meets one finds that it has gone"
+            log.lose(1, 10)
+            assert sum(writer.sweep(log)) == 10
+            assert sum(writer.sweep(log)) == 0
+
+    def test_a_sweep_lets_writes_pass_and_goes_on_after_a_restart(self, tmp_path: Path) -> None:
+        bodies = [body_of(n, b"x") for n in range(1, 3001)]
+        log = Left({1: 0, 2: 0}, {n: 1 if n == 1 else 2 for n in range(1, 3001)})
+        log.lose(2, 2900)
+        with self.writer(tmp_path) as writer:
+            writer.write(Routed([], embedded(3000), bodies=bodies))
+            sweep = writer.sweep(log)
+            assert 0 < next(sweep) < 2899
+            late = body_of(3001, b"late")
+            writer.write(Routed([], embedded(3001), bodies=[late]))
+        with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
+            sum(writer.sweep(log))
+            left = lanes.bodies([body.key for body in [*bodies, late]])
+            assert [key.position.offset for key in left] == [1, *range(2901, 3002)]
+        looked = len(log.asked)
+        with self.writer(tmp_path) as writer:
+            assert sum(writer.sweep(log)) == 0
+            log.lose(1, 2)
+            assert sum(writer.sweep(log)) == 1
+        assert log.asked[looked:] == [1], "what was swept before is not looked at again"
 
     def test_entries_above_what_was_scanned_wait_for_the_step_that_scans_them(self, tmp_path: Path) -> None:
         with self.writer(tmp_path) as lanes:
@@ -275,6 +311,25 @@ class LanesContract:
             yield lanes
         finally:
             lanes.close()
+
+
+class Left:
+    """What is left of a log in which each offset has a topic."""
+
+    def __init__(self, marks: dict[int, int], topics: dict[int, int]) -> None:
+        self._marks = marks
+        self._topics = topics
+        self.asked: list[int] = []
+
+    def lose(self, topic: int, upto: int) -> None:
+        self._marks[topic] = upto
+
+    def removals(self) -> Mapping[TopicNumber, Marks]:
+        return {TopicNumber(topic): embedded(upto) for topic, upto in self._marks.items()}
+
+    def remaining(self, positions: Sequence[Position]) -> frozenset[Position]:
+        self.asked += [position.offset for position in positions]
+        return frozenset(one for one in positions if one.offset > self._marks[self._topics.get(one.offset, 1)])
 
 
 def entries_of(lanes: LanesReader, lane: LaneNumber) -> list[int]:

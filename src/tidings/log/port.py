@@ -6,7 +6,7 @@ docs/decisions/002-log-port.md maps each method to Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -124,6 +124,16 @@ class LogReader(Protocol):
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""
+
+
+class Remains(Protocol):
+    """What is left of the log, for who keeps copies of its entries and must not keep them longer."""
+
+    def removals(self) -> Mapping[TopicNumber, Marks]:
+        """The `removed` marks of all topics that have lost something, the commands stream among them."""
+
+    def remaining(self, positions: Sequence[Position]) -> frozenset[Position]:
+        """Those of these positions whose entries are still there. Reads none of the entries."""
 
 
 Row: TypeAlias = tuple[Offset, int, bytes, bytes | None, int]
@@ -244,6 +254,13 @@ class LanesWriter(Protocol):
 
     def trim(self, below: Marks) -> int:
         """Remove blocks that end at or below these marks, and bodies: their entries are gone from the log. How many blocks went."""
+
+    def sweep(self, log: Remains) -> Iterator[int]:
+        """Remove bodies whose entries are gone from the log, though older ones of other topics are still there.
+
+        Does a small slice for each step that is taken, and says how many bodies went; writes pass in between. What was swept
+        before is not looked at again. Left at any step, it may be begun anew at any time.
+        """
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""

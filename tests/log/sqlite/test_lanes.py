@@ -8,14 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.contracts.lanes_contract import ONE, TWO, LanesContract, body_of, entries_of
+from tests.contracts.lanes_contract import ONE, TWO, LanesContract, Left, body_of, entries_of
 from tidings.errors import DataFolderUnusable
 from tidings.log.block import packed
 from tidings.log.port import LanesReader, LanesWriter, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, embedded
 from tidings.log.sqlite import lanes as lanes_module
+from tidings.log.sqlite.bodies import Lost, lost_since
 from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
+
+lost = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 1)), st.integers(1, 30))
 
 
 class TestSqliteLanes(LanesContract):
@@ -124,6 +129,7 @@ def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> Non
     writer.close()
     with sqlite3.connect(tmp_path / "lanes.db") as file:
         file.execute("DROP TABLE bodies")
+        file.execute("DROP TABLE swept")
         file.execute("ALTER TABLE blocks RENAME COLUMN digests TO payloads")
         file.execute("PRAGMA user_version = 1")
     file.close()
@@ -133,3 +139,34 @@ def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> Non
     assert entries_of(reader, ONE) == [1, 2]
     assert reader.bodies([body.key]) == {body.key: b"{}"}
     writer.close()
+
+
+def test_bodies_that_a_file_of_before_kept_too_long_go_after_its_upgrade(tmp_path: Path) -> None:
+    old, gone = body_of(1, b"old"), body_of(2, b"gone")
+    writer = SqliteLanesWriter(tmp_path)
+    writer.write(Routed([], embedded(2), bodies=[old, gone]))
+    writer.close()
+    with sqlite3.connect(tmp_path / "lanes.db") as file:
+        file.execute("DROP TABLE swept")
+        file.execute("PRAGMA user_version = 2")
+    file.close()
+    writer, reader = SqliteLanesWriter(tmp_path), SqliteLanesReader(tmp_path)
+    assert sum(writer.sweep(Left({1: 0, 2: 2}, {1: 1, 2: 2}))) == 1
+    assert reader.bodies([old.key, gone.key]) == {old.key: b"old"}
+    writer.close()
+
+
+def test_large_bodies_go_a_few_at_a_time(tmp_path: Path) -> None:
+    writer = SqliteLanesWriter(tmp_path)
+    writer.write(Routed([], embedded(9), bodies=[body_of(n, bytes([n]) * (1 << 20)) for n in range(1, 10)]))
+    assert list(writer.sweep(Left({1: 8}, {})))[:4] == [2, 2, 2, 2]
+    writer.close()
+
+
+@given(before=lost, now=lost)
+def test_the_spans_of_what_was_lost_since_cover_it_once(before: Lost, now: Lost) -> None:
+    spans = lost_since(before, now)
+    covered = [(span.partition, offset) for span in spans for offset in range(span.after + 1, span.upto + 1)]
+    expected = {(key[1], offset) for key, upto in now.items() for offset in range(before.get(key, START) + 1, upto + 1)}
+    assert len(covered) == len(set(covered))
+    assert set(covered) == expected

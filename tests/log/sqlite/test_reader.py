@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import a_draft
-from tests.contracts.log_contract import EVERYTHING, ORDERS, opened
+from tests.contracts.log_contract import BILLS, EVERYTHING, ORDERS, opened
 from tests.log.sqlite.opening import open_writer
 from tidings.backup.sqlite import leap_ahead
 from tidings.errors import LogUnavailable
@@ -143,3 +143,17 @@ def test_the_end_is_right_after_everything_was_removed_and_the_writer_restarted(
     assert log.ends() == SqliteLogReader(tmp_path).ends() == embedded(7)
     assert log.removed(ORDERS) == embedded(7)
     assert log.read(ORDERS, {}, EVERYTHING).reached == embedded(7)
+
+
+def test_what_is_left_is_told_of_all_topics_and_entries(tmp_path: Path) -> None:
+    log = a_log(tmp_path, *(a_draft(topic=topic, at=1) for topic in (ORDERS, BILLS, ORDERS, BILLS)))
+    assert log.removals() == {}
+
+    async def remove() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            assert await writer.trim([Retention(ORDERS, 2), Retention(BILLS, 1)], embedded(4)) == 2
+
+    asyncio.run(remove())
+    assert log.removals() == {ORDERS: embedded(3)}
+    wanted = [Position(EMBEDDED, offset) for offset in range(1, 9)]
+    assert log.remaining([*wanted, Position(5, 2)]) == {Position(EMBEDDED, 2), Position(EMBEDDED, 4)} == set(log.fetch(wanted))

@@ -4,7 +4,8 @@ An index over (lane, offset) would be written at a random page for every block: 
 as long once a hundred batches were stored, and went on growing. Here blocks are only appended. Each names the one before
 it, `heads` names each lane's newest, and `stations` is a sparse index, so that a walk is never longer than 32 blocks.
 
-`bodies` holds what projections left of payloads, once for all lanes with the same.
+`bodies` holds what projections left of payloads, once for all lanes with the same; `swept` is how far they followed the log's
+removals (see bodies.py).
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ _BODIES = """CREATE TABLE bodies (
   partition INTEGER NOT NULL, "offset" INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,
   PRIMARY KEY (partition, "offset", digest)) WITHOUT ROWID"""
 
+_SWEPT = """CREATE TABLE swept (
+  topic INTEGER NOT NULL, partition INTEGER NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID"""
+
 LANES = FileKind(
     name="the lanes file",
     application_id=0x54444C4E,
-    version=2,
+    version=3,
     schema=(
         # AUTOINCREMENT: an id is never given twice, so the name of a removed block never means another one.
         """CREATE TABLE blocks (
@@ -46,8 +50,9 @@ LANES = FileKind(
              partition INTEGER NOT NULL, "offset" INTEGER NOT NULL, lane INTEGER NOT NULL, reason TEXT NOT NULL,
              PRIMARY KEY (partition, "offset", lane)) WITHOUT ROWID""",
         _BODIES,
+        _SWEPT,
     ),
-    upgrades={1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES)},
+    upgrades={1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES), 2: (_SWEPT,)},
 )
 
 _WALK = """

@@ -16,8 +16,9 @@ from itertools import takewhile
 from pathlib import Path
 
 from tidings.log.block import within
-from tidings.log.port import Aside, Block, Body, Routed
+from tidings.log.port import Aside, Block, Body, Remains, Routed
 from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
+from tidings.log.sqlite.bodies import Span, lost_of, lost_since, next_offsets, note_swept, remove_at, swept
 from tidings.log.sqlite.chain import LANES, STATION_EVERY, Head, heads, lanes_file
 from tidings.log.sqlite.files import open_writer, roll_back, transaction, translating
 from tidings.log.sqlite.hold import Hold
@@ -35,7 +36,7 @@ _REASON_CHARS = 500
 
 
 class SqliteLanesWriter:
-    """`LanesWriter` on lanes.db. Threads may share it; a `trim` lets writes pass between its slices."""
+    """`LanesWriter` on lanes.db. Threads may share it; `trim` and `sweep` let writes pass between their slices."""
 
     def __init__(self, folder: Path, wal_bytes: int = 64 << 20) -> None:
         self._path = lanes_file(folder)
@@ -79,11 +80,31 @@ class SqliteLanesWriter:
             gone += removed
         with self._turn() as connection:
             connection.executemany('DELETE FROM asides WHERE partition = ? AND "offset" <= ?', list(below.items()))
-        while removed := self._trim_bodies(below):
-            gone_bodies += removed
+        for partition, upto in below.items():
+            while removed := self._trim_bodies(Span(partition, START, upto)):
+                gone_bodies += removed
         while gone + gone_bodies and self._give_back():
             pass
         return gone
+
+    def sweep(self, log: Remains) -> Iterator[int]:
+        """See `LanesWriter.sweep`. A sweep that is left before its end begins again next time."""
+        lost = lost_of(log)
+        with self._turn() as connection:
+            spans = lost_since(swept(connection), lost)
+        gone = 0
+        for span in spans:
+            while offsets := self._look(span):
+                there = log.remaining([Position(span.partition, offset) for offset in offsets])
+                removed = self._remove(span.partition, [one for one in offsets if Position(span.partition, one) not in there])
+                gone += removed
+                span = span._replace(after=offsets[-1])
+                yield removed
+        if spans:
+            with self._turn() as connection:
+                note_swept(connection, lost)
+        while gone and self._give_back():
+            yield 0
 
     def rest(self) -> None:
         """Nothing is being routed now: cut the write-ahead file."""
@@ -200,17 +221,20 @@ class SqliteLanesWriter:
                 self._wal.committed(0)
             return len(old)
 
-    def _trim_bodies(self, below: Marks) -> int:
-        """Remove the oldest bodies at or below the marks."""
-        gone = 0
+    def _trim_bodies(self, span: Span) -> int:
+        return self._remove(span.partition, self._look(span))
+
+    def _look(self, span: Span) -> Sequence[Offset]:
         with self._turn() as connection:
-            for partition, offset in below.items():
-                gone += connection.execute(
-                    """DELETE FROM bodies WHERE (partition, "offset", digest) IN (
-                         SELECT partition, "offset", digest FROM bodies WHERE partition = ? AND "offset" <= ? LIMIT ?)""",
-                    (partition, offset, SLICE_ROWS),
-                ).rowcount
-        return gone
+            return next_offsets(connection, span)
+
+    def _remove(self, partition: Partition, offsets: Sequence[Offset]) -> int:
+        if not offsets:
+            return 0
+        with self._turn() as connection:
+            gone = remove_at(connection, partition, offsets)
+            self._wal.committed(0)
+            return gone
 
 
 def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:

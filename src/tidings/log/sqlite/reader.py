@@ -24,6 +24,7 @@ _COLUMNS = '"offset", topic, at, key_hash, head, data, size'
 _READ = f'SELECT {_COLUMNS} FROM entries WHERE topic = ? AND "offset" > ? AND "offset" <= ? ORDER BY "offset" LIMIT ?'
 _SCAN = f'SELECT {_COLUMNS} FROM entries WHERE "offset" > ? AND "offset" <= ? AND topic <> 0 ORDER BY "offset" LIMIT ?'
 _FETCH = f'SELECT {_COLUMNS} FROM entries WHERE "offset" IN (SELECT value FROM json_each(?))'
+_REMAINING = 'SELECT "offset" FROM entries WHERE "offset" IN (SELECT value FROM json_each(?))'
 _SIZES = 'SELECT "offset", size FROM entries WHERE "offset" > ? AND "offset" <= ? AND topic <> 0 ORDER BY "offset" LIMIT ?'
 _TOTAL = f'SELECT count(*), total(size), max("offset") FROM ({_SIZES})'
 _COMMANDS = 'SELECT count(*) FROM entries WHERE topic = 0 AND "offset" > ? AND "offset" <= ?'
@@ -50,7 +51,10 @@ class Columns(NamedTuple):
 
 
 class SqliteLogReader:
-    """`LogReader` on log.db. Threads may share one, their calls then take turns. Made anew in a forked or other process."""
+    """`LogReader` and `Remains` on log.db. Threads may share one, their calls then take turns.
+
+    Made anew in a forked or other process.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = Reading(log_file(folder), LOG)
@@ -89,9 +93,8 @@ class SqliteLogReader:
 
     def fetch(self, positions: Sequence[Position]) -> Mapping[Position, Entry]:
         """See `LogReader.fetch`."""
-        wanted = msgspec.json.encode([position.offset for position in positions if position.partition == EMBEDDED]).decode()
         with self._file.statements() as connection:
-            rows = connection.execute(_FETCH, (wanted,)).fetchall()
+            rows = connection.execute(_FETCH, (_wanted(positions),)).fetchall()
         return {entry.position: entry for entry in map(_entry, rows)}
 
     def ends(self) -> Marks:
@@ -112,9 +115,24 @@ class SqliteLogReader:
             row = connection.execute("SELECT upto FROM removals WHERE topic = ?", (topic,)).fetchone()
         return embedded(row[0] if row else 0)
 
+    def removals(self) -> Mapping[TopicNumber, Marks]:
+        """See `Remains.removals`."""
+        with self._file.statements() as connection:
+            return {topic: embedded(upto) for topic, upto in connection.execute("SELECT topic, upto FROM removals").fetchall()}
+
+    def remaining(self, positions: Sequence[Position]) -> frozenset[Position]:
+        """See `Remains.remaining`."""
+        with self._file.statements() as connection:
+            rows = connection.execute(_REMAINING, (_wanted(positions),)).fetchall()
+        return frozenset(Position(EMBEDDED, offset) for (offset,) in rows)
+
     def close(self) -> None:
         """See `LogReader.close`."""
         self._file.close()
+
+
+def _wanted(positions: Sequence[Position]) -> str:
+    return msgspec.json.encode([position.offset for position in positions if position.partition == EMBEDDED]).decode()
 
 
 def _from(marks: Marks) -> Offset:

@@ -15,7 +15,7 @@ from tidings.log.position import Offset
 from tidings.log.sqlite.files import transaction
 
 SLICE_ROWS = 500
-_SLICE_BYTES = 2 << 20
+SLICE_BYTES = 2 << 20
 _LOOKS = 64
 _VACUUM_PAGES = 128
 _SPARE_PAGES = 1024
@@ -61,7 +61,7 @@ def _slice(connection: sqlite3.Connection, retention: Retention, routed: Offset)
         (retention.topic, routed, SLICE_ROWS),
     )
     for offset, at, bytes_ in rows:
-        if at >= retention.before or size > _SLICE_BYTES:
+        if at >= retention.before or size > SLICE_BYTES:
             break
         upto, count, size = offset, count + 1, size + bytes_
     rows.close()
