@@ -9,6 +9,7 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ log = logging.getLogger("tidings.pipeline")
 
 _BEAT = 1.0
 _TRIM_EVERY = 60.0
+_SWEEP_SECONDS = 0.1
+"""How long a sweep may go on in each beat: there may be much to look at after an upgrade, and routing comes first."""
 
 
 def run(settings: Settings, stop: threading.Event, board: Board, *, stage: Stage = stage) -> None:
@@ -164,11 +167,15 @@ def _watch(settings: Settings, query: StreamingQuery, parts: Parts, stop: thread
 
 
 class Tidying:
-    """The housekeeping of lanes, a little every second: old blocks go, and the write-ahead file is cut once it is quiet."""
+    """The housekeeping of lanes, a little every second.
+
+    What the log has lost goes from the lanes too, and the write-ahead file is cut once it is quiet.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._trimmed = 0.0
+        self._sweep: Iterator[int] | None = None
         self._routed: Marks = {}
         self._rested = False
 
@@ -176,11 +183,20 @@ class Tidying:
         if now - self._trimmed > _TRIM_EVERY:
             self._trimmed = now
             trim_lanes(self._parts.lanes, self._parts.log)
+            self._sweep = self._sweep or self._parts.lanes.sweep(self._parts.log)
+        self._sweep_on()
         routed = self._parts.lanes.routed()
         quiet = routed == self._routed
         if quiet and not self._rested:
             self._parts.lanes.rest()
         self._routed, self._rested = routed, quiet
+
+    def _sweep_on(self) -> None:
+        """Take steps of the sweep for a moment."""
+        until = time.monotonic() + _SWEEP_SECONDS
+        while self._sweep is not None and time.monotonic() < until:
+            if next(self._sweep, None) is None:
+                self._sweep = None
 
 
 def trim_lanes(lanes: LanesWriter, reader: LogReader) -> int:
