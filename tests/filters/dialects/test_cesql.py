@@ -68,6 +68,13 @@ def test_a_mistake_in_sql_is_told_with_pointer_and_column(raw: Any, at: str) -> 
     assert told.value.at == at
 
 
+@pytest.mark.parametrize("text", ["1 = 1\u00a0", "\u00a0", "1 = 1\x1f", "\x85"])
+def test_only_the_four_blanks_of_cesql_stand_between_tokens(text: str) -> None:
+    with pytest.raises(FilterSyntaxError) as told:
+        parse("cesql", text)
+    assert (told.value.at, told.value.found) == (f"column {len(text)}", text[-1])
+
+
 def test_an_expression_is_a_dialect_of_its_own() -> None:
     assert matches(parse("cesql", "EXISTS final"), EVENT)
     with pytest.raises(FilterSyntaxError) as told:

@@ -177,6 +177,12 @@ def test_a_mistake_is_told_with_its_json_pointer(raw: Any, at: str) -> None:
     assert told.value.at == at
 
 
+def test_who_writes_data_is_told_that_it_is_called_detail() -> None:
+    with pytest.raises(FilterSyntaxError) as told:
+        parse("eventbridge", {"data": {"count": [5]}})
+    assert (told.value.at, told.value.expected) == ("/data", "detail")
+
+
 def test_an_explanation_names_the_field() -> None:
     told = explain(parse("eventbridge", {"source": ["/shop/4"], "detail": {"count": [{"numeric": [">", 9]}]}}), EVENT)
     assert str(told) == "no match, because\n  some value of count: (value > 9) does not hold: found 5"

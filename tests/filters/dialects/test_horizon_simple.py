@@ -115,3 +115,23 @@ def test_a_trigger_is_refused_with_its_place(raw: dict[str, Any], at: str) -> No
 
 def test_an_empty_trigger_lets_everything_through() -> None:
     assert horizon_trigger.parse({}) == horizon_trigger.Trigger()
+
+
+@pytest.mark.parametrize(
+    ("raw", "at"),
+    [
+        (None, ""),
+        ([], ""),
+        ({"responseFilterMode": []}, "responseFilterMode"),
+        ({"responseFilterMode": "include"}, "responseFilterMode"),
+        ({"responseFilter": "a"}, "responseFilter"),
+        ({"responseFilter": [5]}, "responseFilter"),
+        ({"responseFilter": ["a"], "responseFilterSyntax": {}}, "responseFilter, syntax"),
+        ({"selectionFilter": []}, "selectionFilter"),
+        ({"advancedSelectionFilter": False}, "advancedSelectionFilter"),
+    ],
+)
+def test_a_trigger_of_any_other_shape_is_refused_with_its_place(raw: Any, at: str) -> None:
+    with pytest.raises(FilterSyntaxError) as told:
+        horizon_trigger.parse(raw)
+    assert told.value.at == at

@@ -118,6 +118,15 @@ def test_a_mistake_is_told_with_its_column(text: str, at: str, found: object) ->
     assert told.value.expected
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "expected"), [("a = 1 && b = 2", "&&", "and"), ("a = 1 | b = 2", "|", "or"), ("!a = 1", "!", "not")]
+)
+def test_signs_of_other_languages_are_answered_with_the_word(text: str, found: str, expected: str) -> None:
+    with pytest.raises(FilterSyntaxError) as told:
+        parse("where", text)
+    assert (told.value.found, told.value.expected) == (found, expected)
+
+
 @pytest.mark.parametrize("raw", [None, 5, b"a = 1", {"a": 1}, "a" * 8193, 'a = "\ud800"', '"\ud800" = 1', 'a like "\ud800"'])
 def test_what_is_no_short_text_is_refused(raw: object) -> None:
     with pytest.raises(FilterSyntaxError):

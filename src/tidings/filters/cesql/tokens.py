@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from tidings.errors import FilterSyntaxError
+from tidings.filters import lexing
 
 KEYWORDS = frozenset({"AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"})
 
 
 class Kind(Enum):
-    """What a token is."""
+    """What a token is. The text of a keyword is in upper case, that of a string without its quotes."""
 
     KEYWORD = "keyword"
     DIGITS = "digits"
@@ -24,23 +23,7 @@ class Kind(Enum):
     END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token. `text` is what it says: keywords in upper case, strings without quotes; `end` is the place after it."""
-
-    kind: Kind
-    text: str
-    start: int
-    end: int
-    written: str
-
-    @property
-    def column(self) -> int:
-        return self.start + 1
-
-    def refuse(self, what: str, expected: str) -> NoReturn:
-        raise FilterSyntaxError(what, at=f"column {self.column}", found=self.written or "the end", expected=expected)
-
+Token: TypeAlias = lexing.Token[Kind]
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
@@ -53,31 +36,14 @@ _TOKEN = re.compile(
 )
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """All tokens, the last one is the end. Raises FilterSyntaxError where no token can begin."""
-    at = 0
-    while True:
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _no_token(text, at)
-        assert found.lastgroup is not None
-        start, at = found.span(found.lastgroup)
-        token = _token(Kind[found.lastgroup], found[found.lastgroup], start)
-        yield token
-        if token.kind is Kind.END:
-            return
-
-
-def _token(kind: Kind, written: str, start: int) -> Token:
-    end = start + len(written)
+def _meant(kind: Kind, written: str) -> tuple[Kind, str]:
     if kind is Kind.STRING:
-        quote = written[0]
-        return Token(kind, _unescaped(written[1:-1], quote), start, end, written)
+        return kind, _unescaped(written[1:-1], written[0])
     if kind is Kind.WORD and written.upper() in KEYWORDS:
-        return Token(Kind.KEYWORD, written.upper(), start, end, written)
+        return Kind.KEYWORD, written.upper()
     if kind is Kind.WORD and written.isdecimal():
-        return Token(Kind.DIGITS, written, start, end, written)
-    return Token(kind, written, start, end, written)
+        return Kind.DIGITS, written
+    return kind, written
 
 
 def _unescaped(inner: str, quote: str) -> str:
@@ -85,9 +51,9 @@ def _unescaped(inner: str, quote: str) -> str:
     return re.sub(r"\\(.)", lambda pair: quote if pair[1] == quote else pair[0], inner, flags=re.DOTALL)
 
 
-def _no_token(text: str, at: int) -> FilterSyntaxError:
-    rest = text[at:].lstrip(" \t\r\n")
-    column = f"column {len(text) - len(rest) + 1}"
-    if rest[0] in "\"'":
-        return FilterSyntaxError("a string is not closed", at=column, found=rest, expected=f"{rest[0]} at its end")
-    return FilterSyntaxError("this sign means nothing here", at=column, found=rest[0], expected="an operand or an operator")
+def _no_token(rest: Token) -> NoReturn:
+    expected = "an operand or an operator"
+    raise FilterSyntaxError("this sign means nothing here", at=f"column {rest.column}", found=rest.text[0], expected=expected)
+
+
+tokens = lexing.Language(_TOKEN, Kind, _meant, _no_token, " \t\r\n").tokens

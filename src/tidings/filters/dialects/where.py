@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from tidings.errors import FilterSyntaxError
 from tidings.filters import texts
@@ -79,7 +79,7 @@ class _Parser:
     def whole(self) -> Filter:
         found = self._either()
         if self._next.kind is not Kind.END:
-            _refuse(self._next, "the filter goes on after its end", "and, or, or the end of the filter")
+            self._next.refuse("the filter goes on after its end", "and, or, or the end of the filter")
         return found
 
     def _either(self) -> Filter:
@@ -98,7 +98,7 @@ class _Parser:
         start = self._next
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            _refuse(start, "the filter is nested too deeply", f"at most {MAX_DEPTH} levels")
+            start.refuse("the filter is nested too deeply", f"at most {MAX_DEPTH} levels")
         if self._word("not"):
             found: Filter = Not(self._one())
         elif self._sign("("):
@@ -113,7 +113,7 @@ class _Parser:
         start = self._next
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
-            _refuse(start, "the filter has too many conditions", f"at most {MAX_CONDITIONS}")
+            start.refuse("the filter has too many conditions", f"at most {MAX_CONDITIONS}")
         if start.kind is Kind.WORD and start.text in ("true", "false"):
             self._take()
             return Always(start.text == "true")
@@ -127,7 +127,7 @@ class _Parser:
     def _sql(self) -> Filter:
         token = self._take()
         if token.kind is not Kind.QUOTED:
-            _refuse(token, "sql() takes an expression", "a text in quotes")
+            token.refuse("sql() takes an expression", "a text in quotes")
         found = _placed(token, lambda: cesql_of(token.text))
         self._need_sign(")")
         return found
@@ -146,7 +146,7 @@ class _Parser:
                     return self._negated(path)
                 case "in" | "like" | "starts" | "ends" | "contains" | "matches":
                     return self._looked_for(path, token)
-        return _refuse(token, "an operator is missing", _OPERATORS)
+        return token.refuse("an operator is missing", _OPERATORS)
 
     def _ordered(self, path: Path, op: Order) -> Filter:
         token = self._next
@@ -156,7 +156,7 @@ class _Parser:
     def _missing(self, path: Path) -> Filter:
         there = self._word("not")
         if not self._word("missing"):
-            _refuse(self._next, "`is` is followed by `missing`", "missing or not missing (write = null for null)")
+            self._next.refuse("`is` is followed by `missing`", "missing or not missing (write = null for null)")
         return Exists(path) if there else Not(Exists(path))
 
     def _negated(self, path: Path) -> Filter:
@@ -165,17 +165,17 @@ class _Parser:
             return Not(Exists(path))
         if token.kind is Kind.WORD and (token.text == "in" or token.text in _TEXT_OPS):
             return there_but_not(self._looked_for(path, token))
-        return _refuse(token, "`not` is not followed by an operator", "in, like, starts, ends, contains, matches or exists")
+        return token.refuse("`not` is not followed by an operator", "in, like, starts, ends, contains, matches or exists")
 
     def _looked_for(self, path: Path, word: Token) -> OneOf | Text:
         if word.text == "in":
             return OneOf(path, self._values())
         op = _TEXT_OPS[word.text]
         if op in (TextOp.PREFIX, TextOp.SUFFIX) and not self._word("with"):
-            _refuse(self._next, f"`{word.text}` is followed by `with`", "with")
+            self._next.refuse(f"`{word.text}` is followed by `with`", "with")
         token = self._take()
         if token.kind is not Kind.QUOTED:
-            _refuse(token, f"`{op}` needs a text", "a text in quotes")
+            token.refuse(f"`{op}` needs a text", "a text in quotes")
         return _placed(token, lambda: Text(path, op, token.text))
 
     def _values(self) -> tuple[Literal, ...]:
@@ -195,7 +195,7 @@ class _Parser:
                 return _number(token)
             case Kind.WORD if token.text in _CONSTANTS:
                 return Literal(_CONSTANTS[token.text])
-        return _refuse(token, "a value is missing", "a text in quotes, a number, true, false or null")
+        return token.refuse("a value is missing", "a text in quotes, a number, true, false or null")
 
     def _path(self) -> Path:
         token = self._next
@@ -205,7 +205,7 @@ class _Parser:
             return self._places([])
         if token.kind not in (Kind.NAME, Kind.QUOTED):
             hint = "; a member of this name needs quotes" if token.kind is Kind.WORD else ""
-            _refuse(token, "a condition begins with a path", f"a member name, @attribute, not or ({hint}")
+            token.refuse("a condition begins with a path", f"a member name, @attribute, not or ({hint}")
         self._take()
         if token.kind is Kind.NAME and token.text == "text" and self._sign("("):
             name = self._attribute()
@@ -216,7 +216,7 @@ class _Parser:
     def _attribute(self) -> str:
         token = self._take()
         if token.kind is not Kind.ATTRIBUTE:
-            _refuse(token, "text() takes an attribute", "@ and its name")
+            token.refuse("text() takes an attribute", "@ and its name")
         return _placed(token, lambda: AttributePath(token.text)).name
 
     def _places(self, steps: list[str | int]) -> DataPath:
@@ -228,7 +228,7 @@ class _Parser:
             elif self._sign("."):
                 token = self._take()
                 if token.kind not in (Kind.NAME, Kind.QUOTED, Kind.WORD):
-                    _refuse(token, "a member name is missing after the dot", "a name, or a text in quotes")
+                    token.refuse("a member name is missing after the dot", "a name, or a text in quotes")
                 steps.append(_member(token))
             else:
                 return _placed(start, lambda: DataPath(tuple(steps)))
@@ -236,7 +236,7 @@ class _Parser:
     def _index(self) -> int:
         token = self._take()
         if token.kind is not Kind.NUMBER or not token.text.isdecimal() or len(token.text) > 9:
-            _refuse(token, "this is no array index", "a number from 0 to 999999999")
+            token.refuse("this is no array index", "a number from 0 to 999999999")
         return int(token.text)
 
     def _take(self) -> Token:
@@ -259,7 +259,7 @@ class _Parser:
 
     def _need_sign(self, sign: str) -> None:
         if not self._sign(sign):
-            _refuse(self._next, f"`{sign}` is missing", sign)
+            self._next.refuse(f"`{sign}` is missing", sign)
 
 
 def _member(token: Token) -> str:
@@ -271,11 +271,11 @@ def _member(token: Token) -> str:
 
 def _number(token: Token) -> Literal:
     if len(token.text) > _MAX_NUMBER:
-        _refuse(token, "the number is too long", f"at most {_MAX_NUMBER} digits")
+        token.refuse("the number is too long", f"at most {_MAX_NUMBER} digits")
     try:
         return literal(int(token.text) if token.text.lstrip("-").isdecimal() else Decimal(token.text))
     except InvalidOperation:
-        _refuse(token, "the number is too large or too small", "an exponent below 10^18")
+        token.refuse("the number is too large or too small", "an exponent below 10^18")
 
 
 def _placed(token: Token, make: Callable[[], T]) -> T:
@@ -284,7 +284,3 @@ def _placed(token: Token, make: Callable[[], T]) -> T:
         return make()
     except FilterSyntaxError as error:
         raise FilterSyntaxError(error.what, at=f"column {token.column}", found=error.found, expected=error.expected) from error
-
-
-def _refuse(token: Token, what: str, expected: str) -> NoReturn:
-    raise FilterSyntaxError(what, at=f"column {token.column}", found=str(token), expected=expected)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NoReturn, TypeAlias
 
 from tidings.errors import FilterSyntaxError
+from tidings.filters import lexing
 
 RESERVED = frozenset(
     {"and", "or", "not", "in", "like", "starts", "ends", "with", "contains", "matches", "exists", "is", "missing"}
@@ -20,7 +20,7 @@ BARE = re.compile(r"[^\W\d][\w-]*")
 
 
 class Kind(Enum):
-    """What a token is."""
+    """What a token is. The text of a word is in lower case, that of a quoted text without its quotes."""
 
     WORD = "a word"
     NAME = "a name"
@@ -31,18 +31,7 @@ class Kind(Enum):
     END = "the end"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word or sign. `text` is what it says: keywords in lower case, quoted texts without their quotes."""
-
-    kind: Kind
-    text: str
-    column: int
-    written: str
-
-    def __str__(self) -> str:
-        return self.written or "the end of the filter"
-
+Token: TypeAlias = lexing.Token[Kind]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -57,42 +46,31 @@ _TOKEN = re.compile(
 )
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """All tokens, the last one is the end. Raises FilterSyntaxError where no token can begin."""
-    at = 0
-    while True:
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _no_token(text, at)
-        assert found.lastgroup is not None
-        token = _token(Kind[found.lastgroup], found[found.lastgroup], found.start(found.lastgroup) + 1)
-        yield token
-        if token.kind is Kind.END:
-            return
-        at = found.end()
-
-
-def _token(kind: Kind, written: str, column: int) -> Token:
+def _meant(kind: Kind, written: str) -> tuple[Kind, str]:
     match kind:
         case Kind.QUOTED:
             quote = written[0]
-            return Token(kind, written[1:-1].replace(quote * 2, quote), column, written)
+            return kind, written[1:-1].replace(quote * 2, quote)
         case Kind.NAME if written.lower() in RESERVED:
-            return Token(Kind.WORD, written.lower(), column, written)
+            return Kind.WORD, written.lower()
         case Kind.ATTRIBUTE:
-            return Token(kind, written[1:], column, written)
-    return Token(kind, written, column, written)
+            return kind, written[1:]
+    return kind, written
 
 
-def _no_token(text: str, at: int) -> FilterSyntaxError:
-    rest = text[at:].lstrip()
-    column = len(text) - len(rest) + 1
-    if rest[0] in "\"'":
-        return FilterSyntaxError("a text is not closed", at=f"column {column}", found=rest, expected=f"{rest[0]} at its end")
-    found = re.match(r"[\w.-]+|.", rest, re.DOTALL)
-    word = found[0] if found else rest[0]
+def _no_token(rest: Token) -> NoReturn:
+    found = re.match(r"[\w.-]+|&+|\|+|.", rest.text, re.DOTALL)
+    word = found[0] if found else rest.text[0]
+    what, expected = "this sign means nothing here", "a path, an operator, a value, and, or, not, ( or )"
     if word[0].isdigit() or word[0] == "-":
+        what = "this is no number"
         expected = "a number such as 5, -1.5 or 2e3; quotes around a member name that begins with a digit"
-        return FilterSyntaxError("this is no number", at=f"column {column}", found=word, expected=expected)
-    expected = "a path, an operator, a value, and, or, not, ( or )"
-    return FilterSyntaxError("this sign means nothing here", at=f"column {column}", found=word, expected=expected)
+    elif word[0] in _INSTEAD:
+        expected = _INSTEAD[word[0]]
+    raise FilterSyntaxError(what, at=f"column {rest.column}", found=word, expected=expected)
+
+
+_INSTEAD = {"&": "and", "|": "or", "!": "not"}
+"""What those who know other languages mean."""
+
+tokens = lexing.Language(_TOKEN, Kind, _meant, _no_token).tokens
