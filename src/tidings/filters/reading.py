@@ -36,7 +36,7 @@ Made: TypeAlias = MemberTextPath | ScalarsPath | OnlyScalarPath | QueryTextPath 
 
 def reading(event: Event, decoded: object = MISSING) -> Reading:
     """Reads values of this event. `decoded` is the payload of a topic whose format is Avro."""
-    json = is_json(event.attributes.get("datacontenttype"), event.base64, event.form)
+    json = is_json(event.attributes.get("datacontenttype"), event.base64)
     return Reading(event.attributes, Payload(event.data if json else None), event.transport, decoded)
 
 
