@@ -41,13 +41,17 @@ class Waiting:
         finally:
             self._hint = None
 
+    def nudge(self) -> None:
+        """Let everyone who waits look again now: something else has changed."""
+        if self._hint is not None:
+            self._hint.cancel()
+
     def end(self) -> None:
         """Let everyone go who waits: the hub is stopping. Nobody waits any more from now on."""
         self.over = True
         for stopping in list(self._told):
             stopping()
-        if self._hint is not None:
-            self._hint.cancel()
+        self.nudge()
 
     def close(self) -> None:
         """Stop listening."""

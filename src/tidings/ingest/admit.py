@@ -22,7 +22,7 @@ from tidings.ids import NewId
 from tidings.ingest.duplicates import window_of
 from tidings.log.port import Draft
 from tidings.log.position import TopicNumber
-from tidings.registry.feeds import LONGEST_LINE, V1_FRAME, V2_FRAME, Feed, FeedVersions, LineLimit
+from tidings.registry.feeds import LONGEST_LINE, V1_FRAME, V2_FRAME, Feed, FeedVersions, LineLimit, V1Data
 from tidings.registry.model import Exposure, Name, Snapshot, Topic
 from tidings.registry.rules import may_publish, parse_name
 
@@ -110,7 +110,9 @@ def _longest_event(feed: Feed) -> int | None:
     """What fits on a line of the feed with its frame (FEED-22)."""
     if feed.line_limit is not LineLimit.REJECT:
         return None
-    return LONGEST_LINE - (V1_FRAME if feed.versions is FeedVersions.V1 else V2_FRAME)
+    # The frame of v1 is the larger one, but its line may have only the payload.
+    whole_on_v1 = feed.versions is not FeedVersions.V2 and feed.v1_data is V1Data.EVENT
+    return LONGEST_LINE - (V1_FRAME if whole_on_v1 else V2_FRAME)
 
 
 def check_publisher(admission: Admission, by: Principal) -> None:

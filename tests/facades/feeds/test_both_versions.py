@@ -207,12 +207,23 @@ def test_ft_14_a_long_line_is_served_and_counted(api: ApiProcess) -> None:
 
 
 def test_ft_14_a_long_line_may_be_refused_at_publishing(api: ApiProcess) -> None:
-    feed = Feed(api, 1, feed={"feedLineLimit": "reject"})
+    feed = Feed(api, 1, feed={"feedLineLimit": "reject", "versions": "v2"})
     form = "application/cloudevents+json"
     assert api.publish(feed.name, padded(65_526), form).status == 202
     refused = api.publish(feed.name, padded(65_527), form)
     assert refused.status == 413 and "feed_line_limit" in refused.json["detail"]
     assert len(feed.all_v2(0)) == 1
+
+
+def test_ft_14_where_v1_is_spoken_its_longer_line_decides(api: ApiProcess) -> None:
+    feed = Feed(api, 1, feed={"feedLineLimit": "reject"})
+    form = "application/cloudevents+json"
+    assert api.publish(feed.name, padded(65_513), form).status == 413
+    assert api.publish(feed.name, padded(65_512), form).status == 202
+    line, _ = feed.get(n=1, cursor0="_first").body.split(b"\n", 1)
+    assert len(line) == 65_535
+    bare = Feed(api, 1, feed={"feedLineLimit": "reject", "v1Data": "payload"})
+    assert api.publish(bare.name, padded(65_526), form).status == 202
 
 
 def test_ft_32_a_feed_is_only_read(api: ApiProcess) -> None:

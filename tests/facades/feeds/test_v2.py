@@ -205,6 +205,15 @@ def test_ft_35_exactly_once_is_promised_only_where_it_holds(api: ApiProcess) -> 
     assert late.discover()["exactlyOnce"] is False, "there may be repeated events from before"
 
 
+def test_ft_35_an_operator_can_tell_that_something_was_replayed(api: ApiProcess) -> None:
+    feed = Feed(api, 1, duplicates="forever")
+    path = f"/api/topics/{feed.name}"
+    assert api.call("PUT", path, {"duplicates": "forever", "feed": {"mayRepeat": True}}).status == 200
+    assert feed.discover()["exactlyOnce"] is False and api.call("GET", path).json["feed"]["mayRepeat"] is True
+    api.call("PUT", path, {"duplicates": "forever", "feed": {"versions": "v2"}})
+    assert feed.discover()["exactlyOnce"] is False, "what readers have seen twice stays seen"
+
+
 def test_ft_35_what_was_published_is_in_the_next_read(api: ApiProcess) -> None:
     feed = Feed(api, 2)
     missed: list[str] = []

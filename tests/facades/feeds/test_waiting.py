@@ -15,6 +15,8 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 from tests.facades.feeds.reading import Feed, code_of, taken_apart
 from tidings.access.tokens import token_digest
+from tidings.delivery.feeds import watching
+from tidings.facades import waiting as hints
 from tidings.facades.feeds import answering
 
 
@@ -110,6 +112,18 @@ def test_growing_partitions_end_a_wait_of_v2_but_not_of_v1(api: ApiProcess) -> N
         new = pool.submit(feed.v2, 0, cursor, token, wait=30)
         assert new.result(30).lines == [{"cursor": cursor}]
         assert old.result(30).ids == ["after"]
+
+
+def test_a_wait_of_v2_ends_at_once_when_partitions_grow(api: ApiProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else wakes it here: no beat, no event, no time that is over."""
+    monkeypatch.setattr(watching, "BEAT", 1000.0)
+    monkeypatch.setattr(hints, "LOOK_AGAIN", 1000.0)
+    feed = Feed(api, 1)
+    cursor, token = feed.v2(0, "_last").cursor, feed.discover()["token"]
+    began = time.monotonic()
+    later(0.5, lambda: feed.repartition("redistribute", 2))
+    assert feed.v2(0, cursor, token, wait=60).lines == [{"cursor": cursor}]
+    assert time.monotonic() - began < 8
 
 
 def test_one_consumer_holds_only_so_many_requests_open(tmp_path: Path) -> None:

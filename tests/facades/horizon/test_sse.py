@@ -14,7 +14,18 @@ from tests.facades.sse.worlds import Reader, Streaming, streaming, until
 from tidings.facades.horizon.names import subscription_id
 
 PROVIDER, CONSUMER, STRANGER = "hub--team--shop", "hub--team--billing", "hub--other--x"
-TYPES = ("plain.v1", "frames.v1", "idle.v1", "second.v1", "resumed.v1", "cut.v1", "referred.v1", "shown.v1", "page.v1")
+TYPES = (
+    "plain.v1",
+    "frames.v1",
+    "idle.v1",
+    "second.v1",
+    "resumed.v1",
+    "cut.v1",
+    "referred.v1",
+    "shown.v1",
+    "page.v1",
+    "pretty.v1",
+)
 PAGE = "https://page.example"
 
 
@@ -66,6 +77,15 @@ def test_t31_frames_have_their_message_id_and_the_event_on_one_line(world: Strea
     assert id_line.startswith(b"id: ") and data_line.startswith(b"data: ") and (empty, end) == (b"", b"")
     event = json.loads(data_line[6:])
     assert list(event) == ["id", "type", "source", "specversion", "datacontenttype", "time", "data"]
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/stream+json"])
+def test_ft_37_a_pretty_payload_is_one_compact_line(world: Streaming, accept: str) -> None:
+    pretty = json.dumps(a_horizon_event("pretty.v1", data={"b": [1, "x  y\n"], "a": {}}), indent=4).encode()
+    assert Door(world.api, PROVIDER).publish(pretty).status == 201
+    world.route(world.lane(subscribed("pretty.v1")))
+    body = read(world, "pretty.v1", "?maxNumber=1", accept).answer().body
+    assert b',"data":{"b":[1,"x  y\\n"],"a":{}}' in body
 
 
 def test_t32_nothing_until_the_limit_is_504_and_after_an_event_a_clean_end(world: Streaming) -> None:

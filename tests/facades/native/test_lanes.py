@@ -127,6 +127,7 @@ def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
             "clientErrors": 0,
             "serverErrors": 3,
             "otherErrors": 0,
+            "replays": 0,
         },
     }
 

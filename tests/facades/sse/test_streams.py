@@ -30,6 +30,17 @@ def test_what_waited_comes_first_and_what_is_new_comes_at_once(world: Streaming)
     reader.close()
 
 
+def test_ft_37_a_pretty_payload_is_one_compact_line(world: Streaming) -> None:
+    lane = world.subscribe("pretty")
+    pretty = b'{\r\n  "b": 1.50,\n  "a": [ 1e3, "x  y\\n" ]\n}'
+    assert world.api.publish("orders", pretty, "application/json").status == 202
+    world.route(lane)
+    reader = Reader(world.api, "/api/subscriptions/pretty/stream?limit=1")
+    _, frame = (line.rstrip(b"\n") for line in reader.lines() if line.strip())
+    assert frame.endswith(b',"data":{"b":1.50,"a":[1e3,"x  y\\n"]}}')
+    reader.close()
+
+
 def test_what_was_read_is_delivered_and_does_not_come_again(world: Streaming) -> None:
     lane = world.subscribe("once")
     world.publish(2, lane)

@@ -6,7 +6,7 @@ The look is shared: one small select says which topics have grown, one slice of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from tidings.delivery.feeds.lines import Types
@@ -86,11 +86,15 @@ class _Watched:
 
 
 class Watching:
-    """Lets requests wait for topics. Belongs to one event loop; its task runs while anybody waits."""
+    """Lets requests wait for topics. Belongs to one event loop; its task runs while anybody waits.
 
-    def __init__(self, slices: SharedSlices, hint: Hint) -> None:
+    `revision` changes when something else than events may end the waiting.
+    """
+
+    def __init__(self, slices: SharedSlices, hint: Hint, revision: Callable[[], int]) -> None:
         self._slices = slices
         self._hint = hint
+        self._revision = revision
         self._topics: dict[TopicNumber, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
         self._seen = Offset(0)
@@ -124,13 +128,13 @@ class Watching:
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
-        beat = loop.time() + BEAT
+        beat, revision = loop.time() + BEAT, self._revision()
         try:
             while self._topics and not self._hint.over:
                 await self._hint.wait(BEAT)
                 await self._look()
-                if loop.time() >= beat:
-                    beat = loop.time() + BEAT
+                if loop.time() >= beat or self._revision() != revision:
+                    beat, revision = loop.time() + BEAT, self._revision()
                     await self._let_go()
         finally:
             for waiter in self._everyone():

@@ -93,6 +93,7 @@ class Commands:
             case Enable(skip):
                 self._enable(lane, skip)
             case Rewind(to):
+                lane.tally.replays += 1
                 self._rewind(lane, to)
             case Redeliver(positions, dead_letters):
                 return self._redeliver(lane, positions, dead_letters)
@@ -143,6 +144,7 @@ class Commands:
             return f"at most {lane.state.room} events can be sent again now, not {len(wanted)}"
         for offset in dead:
             self._engine.ledger.raised(lane, offset)
+        lane.tally.replays += 1
         self._engine.wake(lane, lane.state.redeliver(wanted, self._clock.now()))
         return ""
 

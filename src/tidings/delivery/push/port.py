@@ -38,7 +38,10 @@ class LaneDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """Counted since the lane exists, restarts included. `bytes`: of bodies that were delivered. Errors are of attempts."""
+    """Counted since the lane exists, restarts included. `bytes`: of bodies that were delivered. Errors are of attempts.
+
+    `replays`: rewinds, and orders to send something again.
+    """
 
     dead: int = 0
     bytes: int = 0
@@ -47,6 +50,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     client_errors: int = 0
     server_errors: int = 0
     other_errors: int = 0
+    replays: int = 0
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):

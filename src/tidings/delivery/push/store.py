@@ -21,7 +21,10 @@ class LaneKey(NamedTuple):
 
 
 class Tally(msgspec.Struct, gc=False):
-    """What was counted for one lane since it exists. `bytes`: of bodies that were delivered; a batch counts once."""
+    """What was counted for one lane since it exists. `bytes`: of bodies that were delivered; a batch counts once.
+
+    `replays`: rewinds, and orders to send something again.
+    """
 
     delivered: int = 0
     failed_attempts: int = 0
@@ -34,6 +37,7 @@ class Tally(msgspec.Struct, gc=False):
     client_errors: int = 0
     server_errors: int = 0
     other_errors: int = 0
+    replays: int = 0
 
 
 class SavedLane(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ class FeedDoor:
         self._keeping = CursorKeeping(parts)
         self._aliases = Aliases()
         self._waits = Waits(
-            Watching(self._feeds.slices, parts.waiting),
+            Watching(self._feeds.slices, parts.waiting, lambda: parts.snapshot.revision),
             LaneWatching(parts.lanes, parts.lane_waiting),
             parts.settings.feeds.long_polls,
         )

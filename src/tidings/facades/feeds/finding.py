@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -32,13 +33,18 @@ class OpenFeed:
     settings: Feed
     layout: Layout
     source: Source
-    exactly_once: bool
+    promise: Callable[[], bool]
     topic: Topic | None = None
     lane: LaneNumber | None = None
 
     @property
     def token(self) -> str:
         return token_of(self.key, self.layout)
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether no event is ever shown twice. Looked up when it is asked for."""
+        return self.promise()
 
     @property
     def consistent(self) -> bool:
@@ -76,7 +82,7 @@ class Feeds:
             settings=topic.feed,
             layout=layout_of(topic.feed),
             source=TopicSource(self.slices, topic.number),
-            exactly_once=never_repeats(self._parts, topic),
+            promise=lambda: never_repeats(self._parts, topic),
             topic=topic,
         )
 
@@ -91,9 +97,14 @@ class Feeds:
             settings=settings,
             layout=layout_of(settings),
             source=LaneSource(self._parts.lanes, self._parts.reader, subscription.lane, [one.number for one in read]),
-            exactly_once=bool(read) and all(never_repeats(self._parts, one) for one in read),
+            promise=lambda: self._lane_repeats_nothing(subscription.lane, read),
             lane=subscription.lane,
         )
+
+    def _lane_repeats_nothing(self, lane: LaneNumber, read: Sequence[Topic]) -> bool:
+        """What its topics promise, unless the lane was rewound or something of it was sent again (FEED-29)."""
+        promised = bool(read) and all(never_repeats(self._parts, one) for one in read)
+        return promised and not self._parts.delivery.lane(lane).counts.replays
 
     def _of_subscription(self, by: Principal, text: str) -> OpenFeed:
         """Nobody learns the names of others' subscriptions: what is not the caller's own is not there."""

@@ -31,6 +31,8 @@ class Repartitioning:
         finally:
             self._running.discard(name)
             self._parts.current.refresh()
+            # Who waits by the old partitions is told at once (FEED-41).
+            self._parts.waiting.nudge()
 
     async def _grow(self, name: Name, method: Method, count: int, by: str) -> Topic:
         parts, at = self._parts, self._parts.clock.now()

@@ -8,6 +8,7 @@ import msgspec
 
 from tidings.delivery.push.layouts import data_address, identity_headers
 from tidings.delivery.sse.wire import Entry
+from tidings.events.compact import compacted
 from tidings.events.horizon import horizon_json, horizon_reference
 from tidings.events.model import Event
 from tidings.events.stored import event_from
@@ -37,10 +38,15 @@ def _body(layout: Horizon, hub: str, headers: bool) -> Callable[[Entry], bytes]:
     def write(entry: Entry) -> bytes:
         event = event_from(entry.head, entry.data)
         refers = layout.payload is Payload.DATAREF
-        plain = horizon_reference(event, address + entry.id) if refers else horizon_json(event, parsed=layout.filtered)
+        plain = horizon_reference(event, address + entry.id) if refers else _compact(event, layout)
         return b'%b,"httpHeaders":%b}' % (plain[:-1], _headers(event, identity, entry.id)) if headers else plain
 
     return write
+
+
+def _compact(event: Event, layout: Horizon) -> bytes:
+    """The event without the insignificant white space of its payload (FEED-26)."""
+    return compacted(horizon_json(event, parsed=layout.filtered))
 
 
 def _headers(event: Event, identity: dict[str, str], message: str) -> bytes:

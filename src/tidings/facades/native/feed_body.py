@@ -31,6 +31,10 @@ class FeedBody(Wire):
         default="serve", description="Events whose line is longer than 65,535 bytes: served and counted, or refused with 413."
     )
     aliases: list[str] = Field(default_factory=list, description="Further addresses, such as /orders/feed/v1.")
+    may_repeat: bool = Field(
+        default=False,
+        description="Events may be there twice, as after a replay: `exactlyOnce` is not promised. Once true it stays so.",
+    )
 
 
 def feed_from(body: FeedBody) -> Feed:
@@ -43,6 +47,7 @@ def feed_from(body: FeedBody) -> Feed:
         v1_data=V1Data(body.v1_data),
         line_limit=LineLimit(body.feed_line_limit),
         aliases=tuple(body.aliases),
+        may_repeat=body.may_repeat,
     )
 
 
@@ -56,4 +61,5 @@ def feed_view(feed: Feed) -> FeedBody:
         v1_data=feed.v1_data.value,
         feed_line_limit=feed.line_limit.value,
         aliases=list(feed.aliases),
+        may_repeat=feed.may_repeat,
     )

@@ -54,7 +54,10 @@ class BreakerBody(Wire):
 
 
 class CountsView(Wire):
-    """Counted since the subscription exists, restarts included; `bytes` of bodies that were delivered, errors of attempts."""
+    """Counted since the subscription exists, restarts included; `bytes` of bodies that were delivered, errors of attempts.
+
+    `replays` are rewinds, and orders to send something again.
+    """
 
     dead: int
     bytes: int
@@ -63,6 +66,7 @@ class CountsView(Wire):
     client_errors: int
     server_errors: int
     other_errors: int
+    replays: int
 
 
 class StateView(Wire):

@@ -13,8 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from tidings.delivery.sse.wire import Entry
 from tidings.errors import Conflict
-from tidings.events.stored import event_from
-from tidings.events.structured import structured_line
+from tidings.events.compact import compact_event
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
@@ -44,8 +43,8 @@ class _Streamed(Response):
 
 
 def frame(entry: Entry) -> bytes:
-    """One event as a frame."""
-    return b"id: %b\ndata: %b\n\n" % (entry.id.encode(), structured_line(event_from(entry.head, entry.data)))
+    """One event as a frame, without insignificant white space (FEED-26)."""
+    return b"id: %b\ndata: %b\n\n" % (entry.id.encode(), compact_event(entry.head, entry.data))
 
 
 def _streamed(subscription: Subscription) -> Subscription:

@@ -146,9 +146,10 @@ class OneFile:
 
 
 def _counts(counted: bytes) -> Counts:
-    dead, size, last, *errors = msgspec.msgpack.decode(counted)
-    names = ("timeouts", "client_errors", "server_errors", "other_errors")
-    return Counts(dead=dead, bytes=size, last_delivered=last or None, **dict(zip(names, errors, strict=True)))
+    dead, size, last, *rest = msgspec.msgpack.decode(counted)
+    names = ("timeouts", "client_errors", "server_errors", "other_errors", "replays")
+    # Older files do not count the last of them.
+    return Counts(dead=dead, bytes=size, last_delivered=last or None, **dict(zip(names, rest, strict=False)))
 
 
 def _position(partition: int, offset: int) -> Position:
