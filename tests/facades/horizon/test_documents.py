@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.facades.horizon.worlds import API, a_rover, a_specification, an_entry
+from tidings import config
 from tidings.errors import Conflict, InvalidDocument, Malformed
 from tidings.facades.horizon.applying import Given, given, planned
+from tidings.facades.horizon.management import own_urls
 from tidings.facades.horizon.names import Team, subscription_id, team_of
 from tidings.facades.horizon.standing import Ground, Standing
 from tidings.facades.horizon.yaml12 import documents_in
@@ -333,3 +335,17 @@ def test_the_same_document_twice_in_one_apply_is_refused() -> None:
 def test_an_entry_whose_event_type_is_misspelled_is_no_plain_api() -> None:
     raw = a_rover(subscriptions=[{"eventtype": "orders.v1", "deliveryType": "sse"}, {"basePath": "/plain/v1"}])
     assert faults(raw) == {"spec.subscriptions[0].eventtype": "is not known; did you mean eventType? Nothing was removed"}
+
+
+@pytest.mark.parametrize("spec", [{}, {"subscriptions": None}])
+def test_all_entries_of_a_list_are_only_removed_by_an_empty_one(spec: dict[str, Any]) -> None:
+    before = standing(a_rover(subscriptions=[an_entry()]))
+    with pytest.raises(InvalidDocument, match=r"write \[\] to remove all of them at spec.subscriptions"):
+        core(a_rover(**spec), before=before)
+    assert core(a_rover(subscriptions=[]), before=before)["Paper"].text["spec"]["subscriptions"] == []
+
+
+def test_no_port_of_the_hub_is_a_callback() -> None:
+    server = {"public_url": "https://Hub.example/base"}
+    settings = config.load(environ={}, flags={"horizon": {"port": 9999}, "server": server})
+    assert {"hub.example", "localhost:8484", "127.0.0.1:9999", "[::1]:9999"} <= set(own_urls(settings))

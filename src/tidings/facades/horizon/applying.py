@@ -15,7 +15,7 @@ from tidings.errors import Conflict, EventFault, InvalidDocument
 from tidings.facades.horizon.deriving import derived
 from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name, subscription_id, subscription_name, topic_name
 from tidings.facades.horizon.places import Findings, Place
-from tidings.facades.horizon.rovers import ExposureWish, Rover
+from tidings.facades.horizon.rovers import LISTS, ExposureWish, Rover
 from tidings.facades.horizon.standing import Ground, Standing, Wish, read
 from tidings.facades.horizon.subscribing import SubscriptionWish
 from tidings.registry.model import Paper, Snapshot, Subscription, Topic, TopicsSource
@@ -144,10 +144,21 @@ def refuse(documents: Sequence[Given]) -> None:
 
 
 def _judge(one: Given, wish: Rover, before: Standing, after: Standing) -> None:
+    _judge_lists(one, before.rovers.get(one.key))
     for exposure in wish.exposures:
         _judge_exposure(one, exposure, after)
     for subscription in wish.subscriptions:
         _judge_scopes(one, subscription, before, after)
+
+
+def _judge_lists(one: Given, former: Rover | None) -> None:
+    """All entries of a list are only removed by an empty one: a list that is left out may be forgotten (HOR-169)."""
+    exposed = [entry.event_type for entry in former.exposures] if former is not None else []
+    subscribed = [entry.event_type for entry in former.subscriptions] if former is not None else []
+    for name, stood in zip(LISTS, (exposed, subscribed), strict=True):
+        if stood and one.raw["spec"].get(name) is None:
+            types = ", ".join(stood[:3])
+            one.at(f"spec.{name}").fault(f"is left out, but there were some ({types}): write [] to remove all of them")
 
 
 def _judge_exposure(one: Given, wish: ExposureWish, after: Standing) -> None:

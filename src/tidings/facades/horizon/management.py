@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from fastapi import FastAPI
 
 from tidings import __version__
+from tidings.config import Settings
 from tidings.facades.horizon import breakers_api, data_api, events_api, keys_api, rover_api, subscriptions_api
 from tidings.facades.horizon.asking import REFUSALS, install
 from tidings.facades.horizon.described import describe
@@ -42,11 +45,16 @@ def management_app(parts: Parts) -> FastAPI:
 def ground_of(parts: Parts) -> Ground:
     """What of the settings documents rest on."""
     settings = parts.settings
-    port = settings.server.port
-    here = (settings.hub_url.partition("://")[2], *(f"{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]")))
     return Ground(
         regex=parts.regex,
-        own_urls=tuple(one.lower() for one in here),
+        own_urls=own_urls(settings),
         internet_zones=tuple(zone.lower() for zone in settings.horizon.internet_zones),
         data_bytes=settings.horizon.data_bytes,
     )
+
+
+def own_urls(settings: Settings) -> tuple[str, ...]:
+    """Hosts and ports where the hub itself answers."""
+    ports = [port for port in (settings.server.port, settings.horizon.port) if port]
+    local = (f"{host}:{port}" for host in ("localhost", "127.0.0.1", "[::1]") for port in ports)
+    return (urlsplit(settings.hub_url).netloc.lower(), *local)
