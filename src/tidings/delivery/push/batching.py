@@ -27,10 +27,11 @@ _TYPES = {
 class Batch:
     """Events that go out together. `sealed`: it takes no more and is sent until it is final; `leaving`: until that is saved."""
 
-    __slots__ = ("_bytes", "_policy", "items", "leaving", "parcels", "sealed", "whole")
+    __slots__ = ("_begun", "_bytes", "_policy", "items", "leaving", "parcels", "sealed", "whole")
 
     def __init__(self, policy: BatchPolicy) -> None:
         self._policy = policy
+        self._begun = 0.0
         self._bytes = 0
         self.items: list[Item] = []
         self.parcels: list[Parcel] = []
@@ -41,7 +42,10 @@ class Batch:
     def fits(self, parcel: Parcel) -> bool:
         return self._bytes + len(parcel.body) + SEPARATOR <= self._policy.bytes
 
-    def add(self, item: Item, parcel: Parcel) -> None:
+    def add(self, item: Item, parcel: Parcel, at: float = 0.0) -> None:
+        """One more event, at a monotonic second."""
+        if not self.items:
+            self._begun = at
         self.items.append(item)
         self.parcels.append(parcel)
         self._bytes += len(parcel.body) + SEPARATOR
@@ -50,9 +54,11 @@ class Batch:
     def full(self) -> bool:
         return len(self.items) >= self._policy.size
 
-    def wait(self, now: Instant) -> float:
-        """Seconds until it goes out although it is not full."""
-        return max(0.0, self._policy.time - (now - self.items[0].since) / SECOND)
+    def wait(self, now: Instant, at: float = 0.0) -> float:
+        """Seconds until it goes out although it is not full; `now` by the clock, `at` in monotonic seconds."""
+        # Begun before by either: an event may have waited long already, or the clock may have been set back.
+        waited = max((now - self.items[0].since) / SECOND, at - self._begun)
+        return max(0.0, self._policy.time - waited)
 
     def seal(self, headers: dict[str, str]) -> Parcel:
         """Take no more; the whole batch as one parcel, the same for every try."""

@@ -126,11 +126,19 @@ class Choosing:
     def _delayed(self, lane: PushLane, delay: float) -> bool:
         """Whether the next live entry is too young to be sent."""
         wait = (lane.ready[0].published - self._clock.now()) / SECOND + delay
+        if wait > delay:
+            wait = self._delayed_by_clock(lane, delay)
         if wait <= 0:
             return False
-        # Never longer than the delay itself: the machine's clock may have been set back.
-        self.alarm(lane, min(wait, delay))
+        self.alarm(lane, wait)
         return True
+
+    def _delayed_by_clock(self, lane: PushLane, delay: float) -> float:
+        """The same for entries that were published later than now: the clock was set back, so they wait from when they are seen."""
+        now = self._clock.monotonic()
+        if lane.ready[0].offset > lane.delayed[0]:
+            lane.delayed = lane.ready[-1].offset, now + delay
+        return min(delay, lane.delayed[1] - now)
 
     # ---- batches
 
@@ -146,13 +154,13 @@ class Choosing:
                 self.aside(lane, item, TOO_LARGE)
             elif batch.fits(parcel):
                 item.sending = True
-                batch.add(item, parcel)
+                batch.add(item, parcel, self._clock.monotonic())
             else:
                 lane.loaded.appendleft(pick)
                 return self._go(lane, batch, policy)
         if not batch.items:
             return None
-        wait = 0.0 if batch.full else batch.wait(self._clock.now())
+        wait = 0.0 if batch.full else batch.wait(self._clock.now(), self._clock.monotonic())
         if wait > 0:
             self.alarm(lane, wait)
             return None

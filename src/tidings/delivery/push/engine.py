@@ -21,7 +21,7 @@ from tidings.delivery.push.breakers import Breakers
 from tidings.delivery.push.choosing import Choosing
 from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
-from tidings.delivery.push.lane import Item, LaneState, decode
+from tidings.delivery.push.lane import DUE, Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
 from tidings.delivery.push.policy import policy_of, stream_policy
 from tidings.delivery.push.pushing import EXPIRED, Job, Parcel, PushLane
@@ -341,7 +341,7 @@ class Engine:
             self._settling.bury(lane, item, reason, copy)
 
     def _item_due(self, lane: PushLane, item: Item) -> None:
-        item.due = min(item.due, self._clock.now())
+        item.due = DUE
         lane.due.append(item)
         self._schedule.offer(lane)
         self._plan_burst()

@@ -29,6 +29,8 @@ from tidings.log.position import START, Offset
 OPEN_LIMIT = 10_000
 FORM = 1
 UNKNOWN = -1
+DUE = Instant(0)
+"""Due whatever the clock says: what has had its turn to wait must not wait again because the clock was set back."""
 
 
 class Item(msgspec.Struct, gc=False):
@@ -39,7 +41,7 @@ class Item(msgspec.Struct, gc=False):
 
     offset: Offset
     tries: int = 0
-    due: Instant = Instant(0)
+    due: Instant = DUE
     since: Instant = Instant(0)
     cause: str = ""
     again: bool = False
@@ -147,7 +149,7 @@ class LaneState:
 
     def take(self, offset: Offset, now: Instant, key: int = 0) -> Item:
         """Open the next live entry; the caller has seen that there is room and that it is the first above the cursor."""
-        item = self.open[offset] = Item(offset, since=now, due=now, key=key)
+        item = self.open[offset] = Item(offset, since=now, key=key)
         self.cursor = offset
         if self.taken != UNKNOWN:
             self.taken += 1
@@ -181,7 +183,7 @@ class LaneState:
     def take_back(self, offset: Offset, now: Instant, key: int = 0) -> Item:
         """Open the next entry of the back window."""
         assert self.back is not None
-        item = self.back.open[offset] = Item(offset, since=now, due=now, key=key)
+        item = self.back.open[offset] = Item(offset, since=now, key=key)
         self.back.cursor = offset
         if self.back.left != UNKNOWN:
             self.back.left -= 1
@@ -242,7 +244,7 @@ class LaneState:
             if item is None:
                 item = self.again[offset] = Item(offset, since=now, again=True)
             if not item.sending:
-                item.due = now
+                item.due = DUE
                 due.append(item)
         return due
 

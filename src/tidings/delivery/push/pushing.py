@@ -21,7 +21,7 @@ from tidings.delivery.push.port import LaneDetail
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.delivery.push.sender import Target
 from tidings.delivery.push.store import Firsts, LaneKey, SavedLane, Tally
-from tidings.log.position import Offset
+from tidings.log.position import START, Offset
 from tidings.registry.rules.retentions import NEVER
 from tidings.registry.wishes import Ordering
 
@@ -73,12 +73,26 @@ class PushLane:
     of their bodies where any is projected. All are forgotten when the cursor moves. `due` are open items whose time has come,
     `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
     way at once, for now. `held` are entries that were read and wait for their turn at the gate. `alarm` is when the lane is looked
-    at again although nothing happened (monotonic seconds). `listener` holds the stream of a lane that is streamed. `told` is the
+    at again although nothing happened (monotonic seconds). `delayed`: entries up to there are not sent before then, since the
+    clock says that they were published later than now. `listener` holds the stream of a lane that is streamed. `told` is the
     cursor up to which it was told that something is on its way.
     """
 
     __slots__ = (
-        *("ahead", "ahead_digests", "counted", "deleted", "due", "firsts", "inflight", "key", "loaded", "more", "name"),
+        *(
+            "ahead",
+            "ahead_digests",
+            "counted",
+            "delayed",
+            "deleted",
+            "due",
+            "firsts",
+            "inflight",
+            "key",
+            "loaded",
+            "more",
+            "name",
+        ),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
         *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace", "told"),
     )
@@ -99,6 +113,7 @@ class PushLane:
         self.ready: deque[Parcel] = deque()
         self.ahead = array("q")
         self.ahead_digests: bytes | None = None
+        self.delayed = (START, 0.0)
         self.read = int(state.cursor)
         self.more = True
         self.inflight = 0
@@ -231,4 +246,4 @@ class PushLane:
         return "active" if self.state.breaker.status is Status.CLOSED else self.state.breaker.status.value
 
     def _next_due(self) -> Instant | None:
-        return min((item.due for item in self.state.items() if item.tries and not item.sending), default=None)
+        return min((item.due for item in self.state.items() if item.due and not item.sending), default=None)

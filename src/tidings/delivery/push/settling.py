@@ -9,7 +9,7 @@ from typing import assert_never
 from tidings.clock import SECOND, Clock, Instant
 from tidings.delivery.push.causes import TIMEOUTS, target_of
 from tidings.delivery.push.decide import DeadLetter, Delivered, Disable, Outcome, Park, RetryAt, Times, Verdict, after
-from tidings.delivery.push.lane import Item
+from tidings.delivery.push.lane import DUE, Item
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.pushing import EXPIRED, Parcel, PushLane
 from tidings.delivery.push.store import Attempted, Burial, DeliveryStore, Tally, position_of
@@ -88,7 +88,7 @@ class Settling:
                 self._record(lane, item, "waiting", now, outcome)
                 if isinstance(verdict, Park):
                     item.tries = 0
-                if lane.state.retry(item, now, outcome.reason):
+                if lane.state.retry(item, DUE, outcome.reason):
                     lane.due.append(item)
             case Delivered():
                 raise AssertionError("what was delivered has not failed")
