@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from tests.builders import an_event
 from tests.filters.documents import all_filters as filters
 from tests.filters.made_up import events
 from tests.filters.test_router import ORDERS, VALUES, a_batch, a_route, numbered
-from tidings.events.model import Event
+from tidings.events.model import NO_JSON, TEXT, Event
 from tidings.events.stored import head_of
 from tidings.filters import Router, RouteSpec, matches, parse
 from tidings.filters.algebra import Filter
@@ -199,3 +200,19 @@ def test_a_large_index_is_not_given_up_for_a_few_single_events() -> None:
     for _ in range(30):
         router.route(a_batch(*numbered(5)))
     assert "_single" in group._base.compiled.__dict__
+
+
+def test_what_a_door_does_not_take_for_json_is_not_read_one_by_one_nor_in_batches() -> None:
+    payload, routes = b'{"n":1}', [a_route(1, "n = 1"), a_route(2, "n not exists")]
+    published = [
+        msgspec.structs.replace(an_event(payload, datacontenttype=kind), form=form)
+        for kind in ("text/json", "application/json", "application/x+json")
+        for form in ("", TEXT, *NO_JSON)
+        if kind != "application/json" or form not in NO_JSON
+    ]
+    agree(routes, published)
+    found = Router(routes).route(a_batch(*published))
+    assert list(zip(found.lanes.tolist(), found.events.tolist(), strict=True)) == sorted(
+        (lane, n) for n, event in enumerate(published) for lane in expected(routes, event)
+    )
+    assert [1 in expected(routes, event) for event in published] == [event.form not in NO_JSON for event in published]

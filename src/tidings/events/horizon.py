@@ -7,13 +7,21 @@ import base64
 import msgspec
 
 from tidings.events import jsontext, media
-from tidings.events.model import TEXT, VALUE, Event
+from tidings.events.model import PLAIN, TEXT, VALUE, Event
 
 MEMBERS = ("id", "type", "source", "specversion", "datacontenttype", "dataref", "time")
 DATAREF = "dataref"
 
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 _encode = msgspec.json.Encoder().encode
+
+
+def is_json(content_type: str | None) -> bool:
+    """Whether payloads of this type are JSON here: `text/json`, which CloudEvents take for it, is not (HOR-65)."""
+    if content_type is None or content_type == media.JSON:
+        return True
+    essence = media.essence_of(content_type)
+    return essence == media.JSON or (essence.startswith("application/") and essence.endswith("+json"))
 
 
 def horizon_json(event: Event, *, parsed: bool = False) -> bytes:
@@ -36,11 +44,17 @@ def _payload(event: Event, data: bytes, parsed: bool) -> bytes:
     """A JSON value in its own text, anything else as a string; bytes that are no text, as CloudEvents have them."""
     content_type = event.datacontenttype or ""
     if not event.base64:
-        is_json = event.form == VALUE or (media.is_json(event.datacontenttype) and (parsed or event.form != TEXT))
-        if is_json and jsontext.is_sound(data):
+        if _is_value(event, parsed) and jsontext.is_sound(data):
             return b'"data":' + data.strip().translate(_LINE_BREAKS)
         try:
             return b'"data":' + _encode(data.decode(media.codec_of(content_type) or "utf-8"))
         except UnicodeDecodeError:
             pass
     return b'"data_base64":"%b"' % base64.b64encode(data)
+
+
+def _is_value(event: Event, parsed: bool) -> bool:
+    """Whether the payload is written as a JSON value, not as a string."""
+    if event.form == TEXT:
+        return parsed
+    return event.form == VALUE or (event.form != PLAIN and media.is_json(event.datacontenttype))

@@ -12,8 +12,12 @@ Attribute: TypeAlias = str | int | bool
 """A context attribute. Timestamps, URIs and binary values stay the text that was sent."""
 
 
-TEXT, VALUE = "text", "value"
-"""How a payload came: as a JSON string that holds JSON, or as a JSON value under a type that is not JSON (HOR-65)."""
+TEXT, VALUE, PLAIN = "text", "value", "plain"
+"""How a payload came where its type does not tell (HOR-65): as a JSON string of this text under a JSON type; or under a type
+that its door does not take for JSON, as a JSON value or as a text."""
+
+NO_JSON = (VALUE, PLAIN)
+"""Forms of payloads that filters see nothing of, whatever their type says."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +27,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     `data` is the payload: None is no payload, b"null" is the JSON value null.
     `base64` says that the payload came as `data_base64`, or as a body without any type: no JSON type is implied for it.
     `transport` holds the transport headers that are kept beside the event.
-    `form` says how the payload came where its type does not: TEXT, as a JSON string that holds this JSON; VALUE, as a JSON value.
+    `form` says how the payload came where its type does not: TEXT, VALUE or PLAIN.
     """
 
     attributes: Mapping[str, Attribute]

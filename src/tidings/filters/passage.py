@@ -51,10 +51,6 @@ def projected(projection: Projection | None, event: Event) -> Event | None:
     """The event with what the projection leaves of its payload; None: there is nothing it could choose from."""
     if projection is None or not projection.paths:
         return event
-    left = left_of(projection, event.attributes.get("datacontenttype"), event.base64, event.data)
+    json = event.data is not None and is_json(event.attributes.get("datacontenttype"), event.base64, event.form)
+    left = project(projection, event.data or b"") if json else None
     return None if left is None else msgspec.structs.replace(event, data=left)
-
-
-def left_of(projection: Projection, content_type: object, base64: object, data: bytes | None) -> bytes | None:
-    """What the projection leaves of a payload of this type; None: it is no JSON."""
-    return project(projection, data) if data is not None and is_json(content_type, base64) else None

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from tidings.events import media
+from tidings.events.model import NO_JSON
 
 MISSING: Final = msgspec.UNSET
 """What a path gives that leads nowhere."""
@@ -32,8 +33,10 @@ _INT_DIGITS = 4000
 _BRACKETS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
-def is_json(content_type: object, base64: object) -> bool:
-    """Whether the payload is meant as JSON. Bytes that came without a type are not."""
+def is_json(content_type: object, base64: object, form: object = "") -> bool:
+    """Whether the payload is meant as JSON. Bytes that came without a type are not, nor what its door does not take for it."""
+    if form in NO_JSON:
+        return False
     if content_type is MISSING or content_type is None:
         return not base64 or base64 is MISSING
     return media.is_json(str(content_type))

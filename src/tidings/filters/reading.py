@@ -36,8 +36,17 @@ Made: TypeAlias = MemberTextPath | ScalarsPath | OnlyScalarPath | QueryTextPath 
 
 def reading(event: Event, decoded: object = MISSING) -> Reading:
     """Reads values of this event. `decoded` is the payload of a topic whose format is Avro."""
-    json = is_json(event.attributes.get("datacontenttype"), event.base64)
-    return Reading(event.attributes, Payload(event.data if json else None), event.transport, decoded)
+    return Reading(event.attributes, _payload(event), event.transport, decoded)
+
+
+def has_json(event: Event) -> bool:
+    """Whether filters see anything of the payload: it is meant as JSON, and is JSON."""
+    return _payload(event).document() is not MISSING
+
+
+def _payload(event: Event) -> Payload:
+    json = is_json(event.attributes.get("datacontenttype"), event.base64, event.form)
+    return Payload(event.data if json else None)
 
 
 class Reading:

@@ -17,8 +17,9 @@ import msgspec
 
 from tidings.filters import RE2_ONLY, Filter, RegexRules
 from tidings.filters.algebra import all_of
-from tidings.filters.passage import Passage, left_of
-from tidings.filters.project import Projection
+from tidings.filters.passage import Passage
+from tidings.filters.payload import is_json
+from tidings.filters.project import Projection, project
 from tidings.filters.router import Batch, Router, RouteSpec, SetAside
 from tidings.log.block import DIGEST, REFERENCE, digest_of
 
@@ -57,6 +58,7 @@ class _Kind(msgspec.Struct):
 
     datacontenttype: Any = msgspec.UNSET
     base64: Any = msgspec.field(name="$base64", default=False)
+    form: Any = msgspec.field(name="$form", default="")
 
 
 _kind = msgspec.json.Decoder(_Kind).decode
@@ -167,7 +169,8 @@ class _Payload:
     def _apply(self, projection: Projection | None, data: bytes | None) -> bytes | None:
         if projection is None or data is None:
             return data
-        return left_of(projection, self._kind.datacontenttype, self._kind.base64, data)
+        kind = self._kind
+        return project(projection, data) if is_json(kind.datacontenttype, kind.base64, kind.form) else None
 
 
 def _at_first(passage: Passage) -> Filter | None:

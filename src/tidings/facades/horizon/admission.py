@@ -11,7 +11,8 @@ import msgspec
 
 from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
-from tidings.events import jsontext, media
+from tidings.events import jsontext
+from tidings.events.horizon import is_json
 from tidings.events.schema import Schema
 from tidings.facades.horizon.fields import violations
 from tidings.facades.horizon.names import SPECIFIED, topic_name
@@ -95,7 +96,7 @@ def not_owned(client: str) -> Refusal:
 def schema_refusal(schema: Schema, members: Mapping[str, Any]) -> Refusal | None:
     """The refusal of `data` that the schema does not allow; None when it does, or when it is not checked (HOR-62)."""
     data, kind = members.get("data"), members.get("datacontenttype")
-    if data is None or not media.is_json(kind):
+    if data is None or not is_json(kind):
         return None
     if isinstance(data, str):
         try:

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from tidings import filters
 from tidings.errors import FilterSyntaxError
-from tidings.events.model import TEXT, Event
+from tidings.events.model import Event
 from tidings.events.stored import event_from
 from tidings.facades.explaining import holds_at
 from tidings.facades.parts import Parts
 from tidings.filters.dialects.horizon_trace import invalid_payload_trace, merged_trace, simple_trace, trace
 from tidings.filters.passage import Passage, Stop, projected, through
-from tidings.filters.payload import is_json
+from tidings.filters.reading import has_json
 from tidings.log.port import Entry
 from tidings.log.position import Offset, Position
 from tidings.registry.model import FilterText, Route, Subscription
@@ -68,7 +68,7 @@ class Droppings:
         stop = through(passage, event)
         if not isinstance(stop, Stop):
             return None
-        if event.data is None or not is_json(event.attributes.get("datacontenttype"), event.base64) or _is_broken(event):
+        if not has_json(event):
             return Dropped(INVALID_PAYLOAD, invalid_payload_trace())
         match stop:
             case Stop.SCOPE:
@@ -78,11 +78,6 @@ class Droppings:
                 return Dropped(CONSUMER, None if seen is None else _trace(route.filter, passage.filter, seen))
             case Stop.NOT_JSON:
                 return Dropped(INVALID_PAYLOAD, invalid_payload_trace())
-
-
-def _is_broken(event: Event) -> bool:
-    """Whether the payload is a text that holds no JSON; one that does is kept as that JSON (HOR-65)."""
-    return event.form != TEXT and (event.data or b"").lstrip().startswith(b'"')
 
 
 def _scope_trace(

@@ -19,7 +19,8 @@ from tidings.clock import Instant, rfc3339
 from tidings.errors import Malformed, TidingsError, Unavailable
 from tidings.events import jsontext, media
 from tidings.events.headers import RawHeaders
-from tidings.events.model import TEXT, VALUE, key_hash
+from tidings.events.horizon import is_json
+from tidings.events.model import PLAIN, TEXT, VALUE, key_hash
 from tidings.events.stored import BY, FORM, HEADERS
 from tidings.events.structured import payload_of
 from tidings.facades.horizon import admission
@@ -179,17 +180,16 @@ def _members(body: bytes) -> dict[str, Any]:
 def _payload(members: Mapping[str, Any], raw: bytes) -> tuple[bytes | None, str]:
     """The bytes of the payload, and how it came where its type does not tell.
 
-    JSON stays as it was written; a text that holds JSON is kept as that JSON, so that filters see it (HOR-65).
+    JSON stays as it was written; a text is kept as itself, so that filters see the JSON that it holds, if any (HOR-65).
     """
     data, kind = members.get("data"), members.get("datacontenttype")
     if data is None:
         return None, ""
-    if not media.is_json(kind):
-        return (
-            (raw, VALUE) if not isinstance(data, str) else (data.encode(media.codec_of(kind or "") or "utf-8", "replace"), "")
-        )
-    inner = data.encode() if isinstance(data, str) else b""
-    return (inner, TEXT) if inner and jsontext.is_sound(inner) else (raw, "")
+    if is_json(kind):
+        return (data.encode(), TEXT) if isinstance(data, str) else (raw, "")
+    if not isinstance(data, str):
+        return raw, VALUE
+    return data.encode(media.codec_of(kind or "") or "utf-8", "replace"), PLAIN if media.is_json(kind) else ""
 
 
 async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tidings.events.model import NO_JSON
 from tidings.events.stored import HEADERS, event_from
 from tidings.filters.paths import (
     AttributePath,
@@ -33,6 +34,9 @@ from tidings.filters.routing.made import column_made_of
 Column: TypeAlias = list[Any]
 SMALL = 500
 JSON = "application/json"
+_USUAL = frozenset((MISSING, None, JSON))
+"""Types of payloads that every door takes for JSON."""
+
 _IN_HEAD = (AttributePath, AttributeTextPath, HeaderPath)
 _IN_PAYLOAD = (DataPath, MemberTextPath, ScalarsPath, OnlyScalarPath, QueryTextPath)
 
@@ -171,7 +175,7 @@ def exactly_at(steps: tuple[str | int, ...]) -> Callable[[bytes | None], Any]:
 
 def payload_of(head: Any, data: bytes | None) -> bytes | None:
     """The payload of an event with this head, None when it is not meant as JSON or is nested too deeply."""
-    if data is None or (head.type != JSON and not is_json(head.type, head.base64)):
+    if data is None or (head.type != JSON and not is_json(head.type, head.base64, head.form)):
         return None
     return data if len(data) <= SMALL or is_shallow(data) else None
 
@@ -206,10 +210,16 @@ def _each(decode: Callable[[bytes], Any], texts: Sequence[bytes], instead: objec
 
 def _as_json(heads: list[Any], datas: Sequence[bytes | None]) -> Sequence[bytes | None]:
     """The payloads, None for those that are not meant as JSON or are nested too deeply."""
-    if {head.base64 for head in heads} != {MISSING} or not all(
-        is_json(kind, MISSING) for kind in {head.type for head in heads}
-    ):
-        datas = [data if is_json(head.type, head.base64) else None for head, data in zip(heads, datas, strict=True)]
+    if not _all_json(heads):
+        kinds = [is_json(head.type, head.base64, head.form) for head in heads]
+        datas = [data if json else None for json, data in zip(kinds, datas, strict=True)]
     if None in datas or max(map(len, datas), default=0) > SMALL:  # type: ignore[arg-type]
         datas = [data if data is None or is_shallow(data) else None for data in datas]
     return datas
+
+
+def _all_json(heads: list[Any]) -> bool:
+    odd = {head.type for head in heads} - _USUAL
+    if {head.base64 for head in heads} != {MISSING} or not all(is_json(kind, MISSING) for kind in odd):
+        return False
+    return not odd or not any(head.form in NO_JSON for head in heads)

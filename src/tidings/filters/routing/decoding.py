@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from tidings.events.model import text_of
-from tidings.events.stored import BASE64, HEADERS
+from tidings.events.stored import BASE64, FORM, HEADERS
 from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, HeaderPath, Path
 from tidings.filters.payload import MISSING, can_be_field, dig
 from tidings.filters.reading import made_of
@@ -30,7 +30,7 @@ TakeRow: TypeAlias = Callable[[Any, Any], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Decodes heads to a struct: `type` and `base64` say what the payload is, `fields` names the others."""
+    """Decodes heads to a struct: `type`, `base64` and `form` say what the payload is, `fields` names the others."""
 
     decode: Callable[[bytes], Any]
     empty: object
@@ -44,7 +44,7 @@ class Heads:
 @lru_cache(maxsize=_KEPT)
 def heads_decoder(names: tuple[str, ...]) -> Heads:
     """A struct for these attributes, and what says whether the payload is JSON."""
-    fields = {"datacontenttype": "type", BASE64: "base64"} | {
+    fields = {"datacontenttype": "type", BASE64: "base64", FORM: "form"} | {
         name: f"a{n}" for n, name in enumerate(names) if name != "datacontenttype"
     }
     kind = msgspec.defstruct(
