@@ -11,6 +11,7 @@ import pytest
 
 from tests.flows.test_publish_to_callback import a_topic, create
 from tests.hub import Hub
+from tidings.client.feeds import Batch, MemoryStore, SyncFeedClient
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
 
@@ -44,6 +45,42 @@ def test_a_subscriptions_feed_has_what_passed_its_filter_and_projection(hub: Hub
     hub.call("POST", f"/api/topics/{topic}/events", {"n": 9})
     hub.until(lambda: read_on() and len(events) == 3, 60, "the feed goes on")
     assert events[2] == {"n": 9}
+
+
+@pytest.mark.parametrize(("order", "body"), [("rewind", {"to": "_first"}), ("redeliver", {"positions": ["first"]})])
+def test_a_lane_that_was_replayed_no_longer_promises_exactly_once(hub: Hub, order: str, body: dict[str, Any]) -> None:
+    topic = a_topic(hub, duplicates="forever")
+    create(hub, f"/api/subscriptions/{topic}-feed", {"topic": topic, "delivery": {"kind": "pull"}})
+    first = hub.call("POST", f"/api/topics/{topic}/events", {"n": 1}).json["first"]
+    hub.until(lambda: len(lines(hub, f"/feeds/~{topic}-feed?n=1&cursor0=_first")) == 2, 60, "the event is in the lane")
+    found = hub.call("GET", f"/feeds/~{topic}-feed").json
+    assert found["exactlyOnce"] is True and found["consistent"] is False
+    if "positions" in body:
+        body = {"positions": [first]}
+    answer = hub.call("POST", f"/api/subscriptions/{topic}-feed/{order}", body)
+    assert answer.status in (200, 202), answer.body
+    hub.until(lambda: hub.call("GET", f"/feeds/~{topic}-feed").json["exactlyOnce"] is False, 30, "the promise is taken back")
+    assert hub.call("GET", f"/feeds/{topic}").json["exactlyOnce"] is True
+
+
+def test_the_client_reads_the_feed_of_a_subscription(hub: Hub) -> None:
+    topic = a_topic(hub)
+    create(hub, f"/api/subscriptions/{topic}-feed", {"topic": topic, "where": "n > 1", "delivery": {"kind": "pull"}})
+    for n in range(5):
+        hub.call("POST", f"/api/topics/{topic}/events", {"n": n})
+    store = MemoryStore()
+    got: list[int] = []
+
+    def take(tx: object, batch: Batch) -> None:
+        got.extend(event.data["data"]["n"] for event in batch)
+
+    def read_on() -> bool:
+        with SyncFeedClient(f"http://127.0.0.1:{hub.port}/feeds/~{topic}-feed", store=store, wait=1) as client:
+            client.run(take, follow=False)
+        return len(got) >= 3
+
+    hub.until(read_on, 60, "the client has read what passed the filter")
+    assert got == [2, 3, 4]
 
 
 @pytest.mark.slow
