@@ -133,6 +133,7 @@ def test_a_path_into_decoded_avro(path: str, matcher: str, passes: bool) -> None
         ([by_path("$.a", "x", matchingStrategy="some")], "filters[0].matchingStrategy"),
         ([{"type": "avropath", "path": ".a[x]", "matcher": "x"}], "filters[0].path"),
         ([{"type": "avropath", "path": ".a..b", "matcher": "x"}], "filters[0].path"),
+        ([{"type": "avropath", "path": "..a", "matcher": "x"}], "filters[0].path"),
         ([by_path("$.a", "x")] * 101, "filters"),
     ],
 )
@@ -141,6 +142,22 @@ def test_it_is_refused_with_its_place(raw: Any, at: str) -> None:
         parse("hermes", raw)
     assert told.value.at == at
     assert told.value.expected
+
+
+def test_a_chain_may_have_a_hundred_filters() -> None:
+    assert matches(parse("hermes", [by_path("$.a", "x")] * 100), an_event(b'{"a":"x"}'))
+
+
+@pytest.mark.parametrize("path", ["$.a.length()", "$.a.length() ", "$.a.first()"])
+def test_a_function_never_matches(path: str) -> None:
+    assert not matches(parse("hermes", [by_path(path, ".*")]), an_event(b'{"a":["x"]}'))
+
+
+def test_a_matcher_means_the_whole_value_and_may_be_empty() -> None:
+    event = an_event(b'{"a":"xyx","empty":""}')
+    assert not matches(parse("hermes", [by_path("$.a", "y?x")]), event)
+    assert matches(parse("hermes", [by_path("$.a", "x.x")]), event)
+    assert matches(parse("hermes", [by_path("$.empty", "")]), event)
 
 
 def test_a_path_that_cannot_be_read_is_refused_with_its_place() -> None:

@@ -248,3 +248,15 @@ def test_a_path_that_looks_at_too_much_does_not_hold_and_says_so() -> None:
     assert "looks at more than" in str(told)
     assert "looks at more than" in horizon_trace.trace(raw, told)["causeDescription"]
     assert "looks at more than" in told.as_json()["because"][0]["cause"]
+
+
+def test_lists_may_nest_as_deep_as_the_limit() -> None:
+    def nested(levels: int) -> Any:
+        value: Any = "x"
+        for _ in range(levels):
+            value = [value]
+        return value
+
+    assert not matches(parse("horizon", an_operator("eq", "s", nested(32))), EVENT)
+    with pytest.raises(FilterSyntaxError, match="nested too deeply"):
+        parse("horizon", an_operator("eq", "s", nested(33)))
