@@ -43,6 +43,7 @@ HOLDS: list[Any] = [
     {"detail": {"Path": [{"suffix": ".png"}]}},
     {"detail": {"Path": [{"prefix": {"equals-ignore-case": "A/LIB"}}]}},
     {"detail": {"Path": [{"suffix": {"equals-ignore-case": ".PNG"}}]}},
+    {"detail": {"absent": {"$or": [{"a": [{"exists": False}]}, {"b": ["x"]}]}}},
     {"detail": {"tags": [{"equals-ignore-case": "BLUE"}]}},
     {"detail": {"Path": [{"wildcard": "*/lib/*"}]}},
     {"detail": {"star": [{"wildcard": r"a\*b\\*"}]}},
@@ -75,6 +76,9 @@ HOLDS: list[Any] = [
 ]
 
 FAILS: list[Any] = [
+    {"detail": {"Path": [{"prefix": {"equals-ignore-case": "LIB"}}]}},
+    {"detail": {"Path": [{"suffix": {"equals-ignore-case": "LIB"}}]}},
+    {"detail": {"absent": {"$or": [{"a": ["y"]}, {"b": ["x"]}]}}},
     {"source": ["/shop/5"]},
     {"source": ["/shop/4"], "detail-type": ["x"]},
     {"retries": ["12"]},
