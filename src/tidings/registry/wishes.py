@@ -55,6 +55,7 @@ class DeliveryWishes(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = "default"
     answers: Mapping[str, str] = {}
     attempt_timeout: float | None = None
+    connect_timeout: float | None = None
 
     tries: int | None = None
     retry_first: float | None = None

@@ -200,3 +200,26 @@ def _first_bytes_of(act: Callable[[int], list[Outcome]]) -> bytes:
         thread.join()
         assert outcome.status is None
         return seen[0]
+
+
+def test_connecting_has_a_time_of_its_own_where_a_subscription_wants_it() -> None:
+    """The queue of a listener that accepts nobody is full after a few: further ones are kept waiting."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf:
+        address = deaf.getsockname()
+        queued = [socket.socket() for _ in range(4)]
+        for one in queued:
+            one.setblocking(False)
+            one.connect_ex(address)
+
+        async def scenario() -> Outcome:
+            sender = Sender(Ways(Guard(LOCAL, no_lookup), SystemClock(), 60.0), SystemClock())
+            try:
+                return await sender.send(Target(f"http://127.0.0.1:{address[1]}/in", 60.0, 0.2), {}, b"{}")
+            finally:
+                await sender.close()
+
+        outcome = uvloop.run(scenario())
+        for one in queued:
+            one.close()
+    assert outcome.cause == "connect-timeout"
+    assert 0.2 <= outcome.duration < 30

@@ -8,6 +8,7 @@ import pytest
 
 from tests.facades.horizon.worlds import API, a_rover, a_specification, an_entry
 from tidings import config
+from tidings.delivery.push.policy import policy_of
 from tidings.errors import Conflict, InvalidDocument, Malformed
 from tidings.facades.horizon.applying import Given, given, planned
 from tidings.facades.horizon.management import own_urls
@@ -247,6 +248,24 @@ def test_a_type_becomes_a_topic_with_an_exposure_and_subscriptions() -> None:
     assert isinstance(subscription.delivery, Push) and subscription.delivery.layout is not None
     assert subscription.delivery.layout.publisher == "hub--team--shop"
     assert (subscription.delivery.preset, subscription.retention) == ("horizon", 7 * 86400)
+
+
+def test_the_times_of_an_attempt_are_the_subscriptions_own() -> None:
+    found = core(subscribing(deliveryPolicy={"connectTimeoutMs": 1500, "readTimeoutMs": 2000}))["Subscription"]
+    assert isinstance(found.delivery, Push)
+    assert policy_of(found.delivery, config.load().push).patience == (2.0, 1.5)
+    usual = core(subscribing())["Subscription"].delivery
+    assert isinstance(usual, Push) and policy_of(usual, config.load().push).patience == (30.0, 30.0)
+    assert "connectTimeoutMs" in next(iter(faults(subscribing(deliveryPolicy={"connectTimeoutMs": 1}))))
+
+
+def test_the_times_of_an_attempt_are_the_subscriptions_own() -> None:
+    found = core(subscribing(deliveryPolicy={"connectTimeoutMs": 1500, "readTimeoutMs": 2000}))["Subscription"]
+    assert isinstance(found.delivery, Push)
+    assert policy_of(found.delivery, config.load().push).patience == (2.0, 1.5)
+    usual = core(subscribing())["Subscription"].delivery
+    assert isinstance(usual, Push) and policy_of(usual, config.load().push).patience == (30.0, 30.0)
+    assert "connectTimeoutMs" in next(iter(faults(subscribing(deliveryPolicy={"connectTimeoutMs": 1}))))
 
 
 def test_a_stream_and_its_retention() -> None:

@@ -28,13 +28,17 @@ CONNECT_FAILED, CONNECT_TIMEOUT, TLS_FAILED = "connect-failed", "connect-timeout
 
 
 class Request(NamedTuple):
-    """A request as bytes, and the seconds it may take, and may be silent. `keep`: bytes of the answer's body that are wanted."""
+    """A request as bytes, and the seconds it may take, and may be silent. `keep`: bytes of the answer's body that are wanted.
+
+    `connect`: the seconds that connecting may take, on top of the others; None: as usual, and counted with them.
+    """
 
     method: str
     parts: Sequence[bytes]
     timeout: float
     keep: int = 0
     silence: float = math.inf
+    connect: float | None = None
 
 
 class Connections:
@@ -53,7 +57,9 @@ class Connections:
     async def ask(self, place: Place, request: Request) -> Answer:
         """Make a request at a place, over a kept connection where there is one."""
         began = asyncio.get_running_loop().time()
-        connection = self._kept(place) or await self._connected(place, request.timeout)
+        connection = self._kept(place)
+        if connection is None:
+            return await self._over_new(place, request, began)
         stale = not connection.fresh and began - connection.rested > STALE
         try:
             return await self._begun(connection, request, began)
@@ -107,7 +113,9 @@ class Connections:
         return connection
 
     async def _over_new(self, place: Place, request: Request, began: float) -> Answer:
-        connection = await self._connected(place, request.timeout)
+        connection = await self._connected(place, request)
+        if request.connect is not None:
+            began = asyncio.get_running_loop().time()
         try:
             return await self._begun(connection, request, began)
         except asyncio.CancelledError:
@@ -123,11 +131,11 @@ class Connections:
             self._wind()
         return connection.ask(request.method, request.parts, request.keep)
 
-    async def _connected(self, place: Place, timeout: float) -> Connection:
+    async def _connected(self, place: Place, request: Request) -> Connection:
         dial = asyncio.get_running_loop().create_connection
         tls = self._tls if place.name else None
         try:
-            async with asyncio.timeout(min(self._connect_timeout, timeout)):
+            async with asyncio.timeout(request.connect or min(self._connect_timeout, request.timeout)):
                 _, connection = await dial(
                     lambda: Connection(self, place), place.address, place.port, ssl=tls, server_hostname=place.name or None
                 )

@@ -285,7 +285,7 @@ class Engine:
         """Where the lane's attempts go; None: its address cannot be read."""
         policy = lane.policy
         try:
-            lane.target = Target(policy.url, policy.attempt_timeout, access=policy.access) if policy else None
+            lane.target = None if policy is None else Target(policy.url, *policy.patience, access=policy.access)
         except ValueError:
             lane.target = None
         return lane.target

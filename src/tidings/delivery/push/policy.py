@@ -94,6 +94,12 @@ class Policy(msgspec.Struct, frozen=True):
     kept: Kept = FOREVER
     layout: Horizon | None = None
     streamed: bool = False
+    connect_timeout: float | None = None
+
+    @property
+    def patience(self) -> tuple[float, float | None]:
+        """The seconds of one attempt, and those for connecting where they count apart."""
+        return self.attempt_timeout, self.connect_timeout
 
 
 def _is_theirs(name: str, value: str) -> bool:
@@ -136,6 +142,7 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
         tracking=_first(push.tracking, preset.tracking, Tracking.ALL),
         kept=kept,
         layout=push.layout,
+        connect_timeout=_either(push.connect_timeout, preset.connect_timeout),
     )
 
 

@@ -37,6 +37,7 @@ HORIZON = DeliveryWishes(
         "*": "give-up",
     },
     attempt_timeout=30.0,
+    connect_timeout=30.0,
     tries=11,
     retry_first=0.1,
     retry_max=60.0,

@@ -85,7 +85,7 @@ class Probing:
         if policy is None:
             return Outcome(cause="internal-error")
         try:
-            target = Target(asked.url, policy.attempt_timeout, asked.method.value, access=policy.access)
+            target = Target(asked.url, *policy.patience, asked.method.value, access=policy.access)
         except ValueError:
             return Outcome(cause="bad-url")
         try:

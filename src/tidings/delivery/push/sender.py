@@ -25,12 +25,15 @@ UNSENDABLE = "unsendable"
 class Target:
     """The callback of one subscription, parsed once. Raises ValueError when the URL cannot be read."""
 
-    __slots__ = ("access", "judged", "method", "opening", "origin", "timeout", "url")
+    __slots__ = ("access", "connect", "judged", "method", "opening", "origin", "timeout", "url")
 
-    def __init__(self, url: str, timeout: float, method: str = "POST", *, access: Access | None = None) -> None:
+    def __init__(
+        self, url: str, timeout: float, connect: float | None = None, method: str = "POST", *, access: Access | None = None
+    ) -> None:
         self.url = Url(url)
         self.method = method
         self.timeout = timeout
+        self.connect = connect
         self.origin = origin_of(self.url)
         self.access = access
         self.judged: Judged | None = None
@@ -54,13 +57,13 @@ class Sender:
         self._monotonic = clock.monotonic
 
     async def send(self, target: Target, headers: Mapping[str, str], body: bytes) -> Outcome:
-        """Make one attempt; takes at most the lookup's time and the target's timeout."""
+        """Make one attempt; takes at most the time of the lookup and of the target."""
         started = self._monotonic()
         try:
             judged = target.judged
             if judged is None or started >= judged.until:
                 judged = target.judged = await self._ways.to(target.origin)
-            request = Request(target.method, target.opening.request(headers, body), target.timeout)
+            request = Request(target.method, target.opening.request(headers, body), target.timeout, connect=target.connect)
             if len(judged.ways) == 1:
                 answer = await self._ways.connections.ask(judged.ways[0], request)
             else:

@@ -45,7 +45,7 @@ _POLICY: dict[str, Any] = {
         "backoffMs": _number(1, 604_800_000),
         "backoffMultiplier": _number(1, 10, "number"),
         "backoffMaxMs": _number(1, 604_800_000),
-        "connectTimeoutMs": {"type": "integer"},
+        "connectTimeoutMs": _number(100, 600_000),
         "readTimeoutMs": _number(100, 600_000),
         "successStatusCodes": _CODES,
         "healthCheckSuccessStatusCodes": _CODES,

@@ -130,11 +130,9 @@ def _wishes(place: Place) -> DeliveryWishes:
     if first is not None and longest is not None and first > longest:
         policy.member("backoffMs").fault("is longer than backoffMaxMs")
     get = place.member("enforceGetHttpRequestMethodForHealthCheck").flag()
-    connecting, well = policy.member("connectTimeoutMs"), policy.member("healthCheckSuccessStatusCodes")
+    well = policy.member("healthCheckSuccessStatusCodes")
     if well.given and not well.raw:
         well.fault("must list at least one status")
-    if connecting.given:
-        connecting.warn("has no effect here: the hub's setting push.connect_timeout holds for all")
     return DeliveryWishes(
         preset="horizon",
         answers=_answers(place, policy),
@@ -143,6 +141,7 @@ def _wishes(place: Place) -> DeliveryWishes:
         retry_max=longest,
         retry_factor=policy.member("backoffMultiplier").number(1, 10, whole=False),
         attempt_timeout=_seconds(policy.member("readTimeoutMs"), 100, 600_000),
+        connect_timeout=_seconds(policy.member("connectTimeoutMs"), 100, 600_000),
         breaker=False if place.member("circuitBreakerOptOut").flag() else None,
         probe_method=ProbeMethod.GET if get else None,
         probe_interval=policy.member("probeIntervalSeconds").number(0.1, 86400, whole=False),

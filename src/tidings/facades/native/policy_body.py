@@ -23,6 +23,9 @@ class PolicyBody(Wire):
         default_factory=dict, description="What an answer means: a status, a class such as 5xx, none (no answer), or *."
     )
     attempt_timeout: Duration | None = Field(default=None, description="How long one attempt may take as a whole.")
+    connect_timeout: Duration | None = Field(
+        default=None, description="How long connecting may take; where it is given, attemptTimeout begins once connected."
+    )
 
     tries: int | None = Field(default=None, description="Attempts before an event becomes a dead letter.")
     retry_first: Duration | None = Field(default=None, description="Wait before the second attempt.")

@@ -24,6 +24,7 @@ BOUNDS: Mapping[str, tuple[float, float, str]] = {
     "retry_horizon": (0, 30 * DAY, "seconds"),
     "retry_after_max": (0, 7 * DAY, "seconds"),
     "attempt_timeout": (0.1, 600, "seconds"),
+    "connect_timeout": (0.1, 600, "seconds"),
     "sending_delay": (0, 3600, "seconds"),
     "rate": (0.001, 100_000, "requests a second"),
     "rate_per_minute": (1, 6_000_000, "requests a minute"),
