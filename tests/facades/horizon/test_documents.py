@@ -259,15 +259,6 @@ def test_the_times_of_an_attempt_are_the_subscriptions_own() -> None:
     assert "connectTimeoutMs" in next(iter(faults(subscribing(deliveryPolicy={"connectTimeoutMs": 1}))))
 
 
-def test_the_times_of_an_attempt_are_the_subscriptions_own() -> None:
-    found = core(subscribing(deliveryPolicy={"connectTimeoutMs": 1500, "readTimeoutMs": 2000}))["Subscription"]
-    assert isinstance(found.delivery, Push)
-    assert policy_of(found.delivery, config.load().push).patience == (2.0, 1.5)
-    usual = core(subscribing())["Subscription"].delivery
-    assert isinstance(usual, Push) and policy_of(usual, config.load().push).patience == (30.0, 30.0)
-    assert "connectTimeoutMs" in next(iter(faults(subscribing(deliveryPolicy={"connectTimeoutMs": 1}))))
-
-
 def test_a_stream_and_its_retention() -> None:
     found = core(subscribing(deliveryType="server_sent_event", callback=None, eventRetentionTime="1h", payloadType="dataref"))
     subscription = found["Subscription"]
