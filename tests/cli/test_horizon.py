@@ -121,3 +121,15 @@ def test_approvals_of_horizon_are_listed_and_decided(shell: Shell, tmp_path: Pat
     assert "is ACTIVE" in shell("approvals", "approve", name, "-e", "playground")[1]
     assert shell("approve", name)[0] == 1
     assert shell("approvals", "--json")[0] == 0
+
+
+def test_four_eyes_are_those_of_two_people(shell: Shell, tmp_path: Path) -> None:
+    exposing = EXPOSING.replace("orders.v1}", "orders.v1, approval: FOUREYES}")
+    assert shell("apply", folder_of(tmp_path, a=exposing, b=SPECIFICATION))[0] == 0
+    (tmp_path / "other.yaml").write_text(SUBSCRIBING)
+    assert shell("apply", str(tmp_path / "other.yaml"), "--team", "hub--other")[0] == 0
+    name = json.loads(shell("approvals", "list", "-e", "default", "--json")[1])["items"][0]["subscriptionId"]
+    for _ in range(2):
+        told = shell("approve", name, "-e", "default", "--approver", "anna")[1]
+        assert "is PENDING: approved by anna, and somebody else has to approve it too" in told
+    assert "is ACTIVE" in shell("approve", name, "-e", "default", "--approver", "bob")[1]

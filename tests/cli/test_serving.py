@@ -16,7 +16,7 @@ import pytest
 
 from tidings.cli.demo.run import prepare
 from tidings.cli.demo.scene import MARKER
-from tidings.cli.listen import NOT_SIGNED, script_of
+from tidings.cli.listen import NOT_SIGNED, _line, script_of
 from tidings.cli.receiver import Arrival, Receiver, Script
 from tidings.delivery.push.signing import sign, signer_of
 from tidings.errors import DataFolderUnusable, Rejected
@@ -161,3 +161,8 @@ def test_the_demo_uses_only_folders_it_made(tmp_path: Path) -> None:
     folder.prepare(tmp_path / "mine")
     with pytest.raises(DataFolderUnusable, match="did not make"):
         prepare(tmp_path / "mine")
+
+
+def test_a_reference_is_shown_instead_of_data() -> None:
+    event = b'{"specversion": "1.0", "id": "1", "type": "t", "dataref": "http://hub/data/1"}'
+    assert _line(Arrival("POST", "/in", {}, event)).endswith("/in  t 1  dataref: http://hub/data/1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 import typer
@@ -16,6 +16,7 @@ Subscription = Annotated[str, typer.Argument(help="Name of the subscription; for
 Topic = Annotated[str | None, typer.Argument(help="The topic it asks for; not for Horizon.")]
 Environment = Annotated[str | None, typer.Option("--environment", "-e", help="For Horizon: the environment.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the owner to read.")]
+Approver = Annotated[str, typer.Option("--approver", help="For Horizon, where access is open: who decides.")]
 
 _PANEL = "Governing"
 
@@ -53,18 +54,36 @@ def listed(
     print_table((*keys, "scopes"), rows, empty="nothing waits for a decision")
 
 
+class Said(NamedTuple):
+    """A decision, why, and whose it is where the hub cannot know."""
+
+    state: str
+    reason: str
+    approver: str
+
+
 def approve(
-    hub: Hub, subscription: Subscription, topic: Topic = None, environment: Environment = None, reason: Reason = ""
+    hub: Hub,
+    subscription: Subscription,
+    topic: Topic = None,
+    environment: Environment = None,
+    reason: Reason = "",
+    approver: Approver = "",
 ) -> None:
     """Let a subscription have the events of a topic."""
-    _decide(hub, subscription, topic, environment, ("granted", reason))
+    _decide(hub, subscription, topic, environment, Said("granted", reason, approver))
 
 
 def reject(
-    hub: Hub, subscription: Subscription, topic: Topic = None, environment: Environment = None, reason: Reason = ""
+    hub: Hub,
+    subscription: Subscription,
+    topic: Topic = None,
+    environment: Environment = None,
+    reason: Reason = "",
+    approver: Approver = "",
 ) -> None:
     """Refuse a subscription the events of a topic."""
-    _decide(hub, subscription, topic, environment, ("rejected", reason))
+    _decide(hub, subscription, topic, environment, Said("rejected", reason, approver))
 
 
 command(approvals, "approve")(approve)
@@ -117,16 +136,24 @@ def _show(hub: Hub) -> None:
     print_table(keys, [[one[key] for key in keys] for one in found["approvals"]], empty="no topic asks for approval")
 
 
-def _decide(hub: Hub, subscription: str, topic: str | None, environment: str | None, said: tuple[str, str]) -> None:
+def _decide(hub: Hub, subscription: str, topic: str | None, environment: str | None, said: Said) -> None:
     """Decide on a subscription of ours, by its name and topic, or of Horizon, by its id and environment."""
-    state, reason = said
     if environment is not None:
         path = f"/horizon/v1/{segment(environment)}/subscriptions/{segment(subscription)}/approval"
-        stored = hub.client.post(path, {"decision": "APPROVE" if state == "granted" else "REJECT", "reason": reason})
-        print_json(stored) if hub.json else say(f"subscription {subscription} to {stored['eventType']} is {stored['state']}")
+        decision = "APPROVE" if said.state == "granted" else "REJECT"
+        stored = hub.client.post(path, {"decision": decision, "reason": said.reason, "approver": said.approver})
+        print_json(stored) if hub.json else say(f"subscription {subscription} to {stored['eventType']} is {_standing(stored)}")
         return
     if topic is None:
         raise Malformed("the topic is missing", expected="a topic, or --environment for a Horizon subscription")
     path = f"/api/approvals/{quote(subscription, safe=':')}/{quote(topic, safe=':')}"
-    stored = hub.client.put(path, {"state": state, "reason": reason})
+    stored = hub.client.put(path, {"state": said.state, "reason": said.reason})
     print_json(stored) if hub.json else say(f"subscription {subscription} to {topic} is {stored['state']}")
+
+
+def _standing(subscription: dict[str, Any]) -> str:
+    """The state of a Horizon subscription, and who has to decide yet."""
+    approved = ", ".join(subscription.get("approvedBy") or ())
+    if subscription["state"] == "PENDING" and approved:
+        return f"PENDING: approved by {approved}, and somebody else has to approve it too"
+    return str(subscription["state"])

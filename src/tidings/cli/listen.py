@@ -112,5 +112,6 @@ def _text(arrival: Arrival, verdict: str | None, headers: bool) -> str:
 def _line(arrival: Arrival) -> str:
     event = arrival.event()
     what = f"{event.get('type', arrival.method)} {event.get('id', '')}".strip()
-    data = json.dumps(event.get("data"), ensure_ascii=False)
+    refers = event.get("data") is None and "dataref" in event
+    data = f"dataref: {event['dataref']}" if refers else json.dumps(event.get("data"), ensure_ascii=False)
     return f"{datetime.now():%H:%M:%S.%f}"[:-3] + f"  {arrival.path}  {what}  {data}"
