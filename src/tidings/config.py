@@ -161,6 +161,7 @@ class HorizonSettings:
     internet_zones: tuple[str, ...]
     data_bytes: Size
     large_types: tuple[str, ...]
+    jsonpath_types: tuple[str, ...]
     publish_timeout: Seconds
     dropped_headers: tuple[str, ...]
 

@@ -11,9 +11,11 @@ from tidings import config
 from tidings.delivery.push.policy import policy_of
 from tidings.errors import Conflict, InvalidDocument, Malformed
 from tidings.facades.horizon.applying import Given, given, planned
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.management import own_urls
 from tidings.facades.horizon.names import Team, subscription_id, team_of
-from tidings.facades.horizon.standing import Ground, Standing
+from tidings.facades.horizon.rovers import Rover
+from tidings.facades.horizon.standing import Standing
 from tidings.facades.horizon.yaml12 import documents_in
 from tidings.registry.model import Exposure, Push, Snapshot, Stream, Subscription, Topic
 
@@ -359,3 +361,18 @@ def test_no_port_of_the_hub_is_a_callback() -> None:
     server = {"public_url": "https://Hub.example/base"}
     settings = config.load(environ={}, flags={"horizon": {"port": 9999}, "server": server})
     assert {"hub.example", "localhost:8484", "127.0.0.1:9999", "[::1]:9999"} <= set(own_urls(settings))
+
+
+def test_hor_97_the_paths_of_some_types_are_jsonpaths() -> None:
+    trigger = {"responseFilter": ["$.items[0].name"]}
+    raw = subscribing(trigger=trigger)
+    assert "spec.subscriptions[0].trigger.responseFilter[0]" in faults(raw)
+    wish = read(raw, jsonpath_types=("orders.v1",)).wish
+    assert isinstance(wish, Rover) and wish.subscriptions[0].trigger.projection is not None
+    assert wish.subscriptions[0].trigger.projection.syntax == "jsonpath"
+    plain = subscribing(trigger={"responseFilter": ["items.0.name"], "responseFilterSyntax": "dotted"})
+    other = read(plain, jsonpath_types=("orders.v1",)).wish
+    assert isinstance(other, Rover) and other.subscriptions[0].trigger.projection is not None
+    assert other.subscriptions[0].trigger.projection.syntax == "dotted"
+    scopes = exposing(scopes=[{"name": "some", "trigger": trigger}])
+    assert faults(scopes) and not faults(scopes, jsonpath_types=("orders.v1",))

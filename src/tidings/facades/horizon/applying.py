@@ -13,10 +13,11 @@ import msgspec
 
 from tidings.errors import Conflict, EventFault, InvalidDocument
 from tidings.facades.horizon.deriving import derived
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name, subscription_id, subscription_name, topic_name
 from tidings.facades.horizon.places import Findings, Place
 from tidings.facades.horizon.rovers import LISTS, ExposureWish, Rover
-from tidings.facades.horizon.standing import Ground, Standing, Wish, read
+from tidings.facades.horizon.standing import Standing, Wish, read
 from tidings.facades.horizon.subscribing import SubscriptionWish
 from tidings.registry.model import Paper, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending

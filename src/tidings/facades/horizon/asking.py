@@ -17,8 +17,9 @@ from tidings.errors import EventFault, InvalidDocument, Malformed, TidingsError,
 from tidings.events.headers import content_type_of
 from tidings.events.media import essence_of
 from tidings.facades.horizon.callers import Client, entered, identified
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
-from tidings.facades.horizon.standing import Ground, Shelf
+from tidings.facades.horizon.standing import Shelf
 from tidings.facades.parts import Parts
 from tidings.ingest.asgi import ClientLeft, Room, read_body
 

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import SPECIFIED, subscription_id, subscription_name, team_of, topic_name
 from tidings.facades.horizon.rovers import ExposureWish, Rover
-from tidings.facades.horizon.standing import Exposing, Ground, Standing
+from tidings.facades.horizon.standing import Exposing, Standing
 from tidings.facades.horizon.subscribing import RETENTIONS, SubscriptionWish
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import (

@@ -11,7 +11,8 @@ from tidings.config import Settings
 from tidings.facades.horizon import breakers_api, data_api, events_api, keys_api, rover_api, subscriptions_api
 from tidings.facades.horizon.asking import REFUSALS, install
 from tidings.facades.horizon.described import describe
-from tidings.facades.horizon.standing import Ground, Shelf
+from tidings.facades.horizon.ground import Ground
+from tidings.facades.horizon.standing import Shelf
 from tidings.facades.parts import Parts
 
 ABOUT = (
@@ -50,6 +51,7 @@ def ground_of(parts: Parts) -> Ground:
         own_urls=own_urls(settings),
         internet_zones=tuple(zone.lower() for zone in settings.horizon.internet_zones),
         data_bytes=settings.horizon.data_bytes,
+        jsonpath_types=settings.horizon.jsonpath_types,
     )
 
 

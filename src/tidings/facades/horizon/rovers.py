@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import is_word
 from tidings.facades.horizon.places import Place
 from tidings.facades.horizon.specifications import type_text, version_in
 from tidings.facades.horizon.subscribing import SubscriptionWish, subscription_wish
 from tidings.facades.horizon.triggers import scope_trigger
-from tidings.filters import RegexRules
 from tidings.registry.model import ApprovalMode, Scope
 from tidings.registry.rules.names import name_fault
 
@@ -45,8 +45,8 @@ class Rover(msgspec.Struct, frozen=True, kw_only=True):
     subscriptions: tuple[SubscriptionWish, ...] = ()
 
 
-def rover(place: Place, regex: RegexRules, own_urls: tuple[str, ...] = ()) -> Rover | None:
-    """The wish of this document; None when it has faults, which `place` then holds. `own_urls`: where the hub itself answers."""
+def rover(place: Place, ground: Ground) -> Rover | None:
+    """The wish of this document; None when it has faults, which `place` then holds."""
     name, spec = place.member("metadata").member("name"), place.member("spec")
     application = name.text()
     if application is not None and not is_word(application):
@@ -57,8 +57,8 @@ def rover(place: Place, regex: RegexRules, own_urls: tuple[str, ...] = ()) -> Ro
     zone = spec.member("zone").text()
     if zone is not None and not is_word(zone):
         spec.member("zone").fault("must be one word, such as caas")
-    exposures = [exposure_wish(item, regex) for item in _events(spec.member("exposures"))]
-    subscriptions = [subscription_wish(item, regex, own_urls) for item in _events(spec.member("subscriptions"))]
+    exposures = [exposure_wish(item, ground) for item in _events(spec.member("exposures"))]
+    subscriptions = [subscription_wish(item, ground) for item in _events(spec.member("subscriptions"))]
     _check_once(spec.member("exposures"), [one.event_type for one in exposures if one])
     _check_once(spec.member("subscriptions"), [one.event_type for one in subscriptions if one])
     if place.findings.faults or application is None or zone is None:
@@ -115,7 +115,7 @@ def _check_once(entries: Place, types: list[str]) -> None:
         entries.fault(f"names the event type {event_type} {types.count(event_type)} times")
 
 
-def exposure_wish(place: Place, regex: RegexRules) -> ExposureWish | None:
+def exposure_wish(place: Place, ground: Ground) -> ExposureWish | None:
     """What one entry of `exposures` asks for."""
     place.only(EXPOSURE)
     event_type = type_text(place.member("eventType"))
@@ -123,7 +123,7 @@ def exposure_wish(place: Place, regex: RegexRules) -> ExposureWish | None:
         place.member("eventType").warn(_UNVERSIONED)
     visibility: str = place.member("visibility").word(_VISIBILITIES, "enterprise")
     approval, trusted = _approval(place)
-    scopes = _scopes(place.member("scopes"), regex)
+    scopes = _scopes(place.member("scopes"), ground, event_type)
     additional = place.member("additionalPublisherIds").texts()
     if any("*" in one for one in additional):
         place.member("additionalPublisherIds").fault("must be client ids, without *")
@@ -151,7 +151,7 @@ def _approval(place: Place) -> tuple[ApprovalMode, tuple[str, ...]]:
     return mode, place.member("trustedTeams").texts()
 
 
-def _scopes(place: Place, regex: RegexRules) -> Mapping[str, Scope]:
+def _scopes(place: Place, ground: Ground, event_type: str | None) -> Mapping[str, Scope]:
     found: dict[str, Scope] = {}
     for item in place.items():
         if not item.is_object():
@@ -166,7 +166,7 @@ def _scopes(place: Place, regex: RegexRules) -> Mapping[str, Scope]:
             name.fault(f"names the scope {text} a second time")
         if not trigger.given and "trigger" not in item.raw:
             trigger.fault("is missing; a scope without filter has an empty one: {}")
-        scope = scope_trigger(trigger, regex)
+        scope = scope_trigger(trigger, ground.regex, ground.syntax(event_type))
         if text is not None:
             found[text] = scope
     projections = [one.projection for one in found.values() if one.projection is not None]

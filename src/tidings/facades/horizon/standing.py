@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import PREFIX, ROVER, SPECIFICATION, paper_name
 from tidings.facades.horizon.places import Findings, Place
 from tidings.facades.horizon.rovers import ExposureWish, Rover, rover
 from tidings.facades.horizon.specifications import Specification, specification
 from tidings.facades.horizon.subscribing import SubscriptionWish
-from tidings.filters import RE2_ONLY, RegexRules
 from tidings.registry.model import Name, Paper, Snapshot
 
 Wish: TypeAlias = Rover | Specification
@@ -103,16 +103,6 @@ class Standing:
         return own | {wish.event_type for wish in offers if key in wish.additional}
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What of the hub's settings documents rest on. `own_urls`: host and port where the hub itself answers."""
-
-    regex: RegexRules = RE2_ONLY
-    own_urls: tuple[str, ...] = ()
-    internet_zones: tuple[str, ...] = ()
-    data_bytes: int = 1 << 20
-
-
 class Shelf:
     """Reads papers, each only once: a paper that stands stays the same value. `changing` is held by who changes papers."""
 
@@ -144,7 +134,7 @@ class Shelf:
 
 def read(place: Place, ground: Ground) -> Wish | None:
     """The wish of a document of either kind; None when it has faults, which `place` then holds."""
-    return rover(place, ground.regex, ground.own_urls) if place.raw.get("kind") == ROVER else specification(place)
+    return rover(place, ground) if place.raw.get("kind") == ROVER else specification(place)
 
 
 def is_ours(namespace: str) -> bool:

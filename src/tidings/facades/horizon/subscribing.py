@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.places import Place
 from tidings.facades.horizon.specifications import type_text, version_in
 from tidings.facades.horizon.triggers import consumer_trigger
-from tidings.filters import RegexRules
 from tidings.registry.layouts import Payload
 from tidings.registry.model import Scope
 from tidings.registry.rules.sinks import HORIZON, sink_fault
@@ -62,7 +62,7 @@ class SubscriptionWish(msgspec.Struct, frozen=True, kw_only=True):
     wishes: DeliveryWishes
 
 
-def subscription_wish(place: Place, regex: RegexRules, own_urls: tuple[str, ...]) -> SubscriptionWish | None:
+def subscription_wish(place: Place, ground: Ground) -> SubscriptionWish | None:
     """What one entry asks for."""
     place.only(MEMBERS)
     event_type = type_text(place.member("eventType"))
@@ -71,9 +71,9 @@ def subscription_wish(place: Place, regex: RegexRules, own_urls: tuple[str, ...]
     if not place.member("deliveryType").given:
         place.member("deliveryType").fault("is missing; it is callback or server_sent_event")
     way = place.member("deliveryType").word(_WAYS)
-    callback = _callback(place.member("callback"), way, own_urls)
+    callback = _callback(place.member("callback"), way, ground.own_urls)
     payload = _payload(place)
-    trigger = consumer_trigger(place.member("trigger"), regex)
+    trigger = consumer_trigger(place.member("trigger"), ground.regex, ground.syntax(event_type))
     scopes = place.member("scopes").texts()
     retention: float = place.member("eventRetentionTime").word(RETENTIONS, RETENTIONS["7d"])
     wishes = _wishes(place)

@@ -29,21 +29,21 @@ _PASSED_OVER = "is ignored beside advancedSelectionFilter"
 _RICHER = 'begins with $ and is no plain path: write it dotted, or set responseFilterSyntax: "jsonpath"'
 
 
-def consumer_trigger(place: Place, regex: RegexRules) -> Scope:
-    """What a subscriber wants: filter and projection."""
-    return _trigger(place, regex, simple="horizon-simple")
+def consumer_trigger(place: Place, regex: RegexRules, syntax: Syntax) -> Scope:
+    """What a subscriber wants: filter and projection. `syntax`: how its paths are written unless it says otherwise."""
+    return _trigger(place, regex, syntax, simple="horizon-simple")
 
 
-def scope_trigger(place: Place, regex: RegexRules) -> Scope:
+def scope_trigger(place: Place, regex: RegexRules, syntax: Syntax) -> Scope:
     """What a publisher offers. A simple filter is read as the advanced one that it stands for in a merge (HOR-69, HOR-103)."""
-    return _trigger(place, regex, simple="horizon")
+    return _trigger(place, regex, syntax, simple="horizon")
 
 
-def _trigger(place: Place, regex: RegexRules, simple: str) -> Scope:
+def _trigger(place: Place, regex: RegexRules, syntax: Syntax, *, simple: str) -> Scope:
     if not place.given or not place.is_object():
         return Scope()
     place.only(TRIGGER)
-    return Scope(filter=_filter(place, regex, simple), projection=_projection(place))
+    return Scope(filter=_filter(place, regex, simple), projection=_projection(place, syntax))
 
 
 def _filter(place: Place, regex: RegexRules, simple: str) -> FilterText | None:
@@ -95,9 +95,9 @@ def _stripped(place: Place, path: str) -> str | None:
     return plain[1]
 
 
-def _projection(place: Place) -> ProjectionText | None:
+def _projection(place: Place, usual: Syntax) -> ProjectionText | None:
     mode: Mode = place.member("responseFilterMode").word(_MODES, Mode.INCLUDE)
-    syntax: Syntax = place.member("responseFilterSyntax").word(_SYNTAXES, Syntax.DOTTED)
+    syntax: Syntax = place.member("responseFilterSyntax").word(_SYNTAXES, usual)
     listed = place.member("responseFilter")
     items = [(item, text) for item in listed.items() if (text := item.text()) is not None]
     if syntax is Syntax.DOTTED:
