@@ -13,6 +13,7 @@ from tidings.delivery.push.probing import Probing
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.reading import Reading
 from tidings.delivery.push.sender import Sender
+from tidings.errors import LogUnavailable, tolerating
 from tidings.log.port import LanesReader
 from tidings.log.position import START, Offset
 
@@ -88,7 +89,9 @@ class Breakers:
         else:
             state.extend(max(end, state.cursor))
         lane.forget_read()
-        self._engine.reading.place(lane)
+        # Without it only the count of what retention takes is not known.
+        with tolerating(LogUnavailable, doing=f"counting what waits for {lane.name}"):
+            self._engine.reading.place(lane)
         lane.state.back_left()
         self._engine.judge(lane)
 

@@ -1,17 +1,24 @@
-"""Asks endpoints behind an open breaker whether they are well. Lanes with the same method and address share one probe."""
+"""Asks endpoints behind an open breaker whether they are well. Lanes with the same method and address share one probe.
+
+What shows credentials of a subscription's own is not shared: a wrong password would keep the breakers of all others open.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tidings.clock import SECOND, Clock
+from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.policy import BreakerPolicy, Policy
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.sender import Sender, Target
+from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber
+from tidings.registry.credentials import GatewayToken
 from tidings.registry.wishes import ProbeMethod
 
 logger = logging.getLogger("tidings.delivery")
@@ -19,15 +26,30 @@ logger = logging.getLogger("tidings.delivery")
 AT_ONCE = 50
 """Probes on their way at the same time at the most."""
 
+AGAIN = 1.0
+"""Seconds until the next probe when what the last one said could not be followed."""
+
 Told = Callable[[PushLane, Outcome], None]
 
 
 class Asked(NamedTuple):
-    """What one probe asks. Environments of Horizon share nothing (HOR-124)."""
+    """What one probe asks. Environments of Horizon share nothing (HOR-124). `owner`: whose credentials it shows."""
 
     method: ProbeMethod
     url: str
     environment: str = ""
+    owner: str = ""
+
+
+def asked_of(policy: Policy, breaker: BreakerPolicy) -> Asked:
+    """What is asked for a lane with this policy."""
+    environment = policy.layout.environment if policy.layout is not None else ""
+    return Asked(breaker.method, policy.url, environment, _owner_of(policy.access))
+
+
+def _owner_of(access: Access | None) -> str:
+    own = access is not None and (access.headers or not isinstance(access.credential, GatewayToken | None))
+    return access.owner if access is not None and own else ""
 
 
 class Probing:
@@ -39,6 +61,7 @@ class Probing:
         self._told = told
         self._lanes: dict[Asked, dict[LaneNumber, PushLane]] = {}
         self._tasks: dict[Asked, asyncio.Task[None]] = {}
+        self._news: dict[Asked, asyncio.Event] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     def watch(self, lane: PushLane) -> None:
@@ -47,11 +70,18 @@ class Probing:
         policy = lane.policy
         if policy is None or policy.breaker is None:
             return
-        asked = Asked(policy.breaker.method, policy.url, policy.layout.environment if policy.layout is not None else "")
+        asked = asked_of(policy, policy.breaker)
         self._lanes.setdefault(asked, {})[lane.key.lane] = lane
-        if asked not in self._tasks:
-            task = self._tasks[asked] = asyncio.create_task(self._probe(asked))
-            task.add_done_callback(lambda _: self._tasks.pop(asked, None))
+        if asked in self._tasks:
+            self._news[asked].set()
+        else:
+            self._news[asked] = asyncio.Event()
+            self._tasks[asked] = asyncio.create_task(self._probe_all(asked))
+
+    @property
+    def watched(self) -> int:
+        """How many lanes wait for a probe."""
+        return sum(map(len, self._lanes.values()))
 
     def forget(self, lane: PushLane) -> None:
         """The lane's breaker is not open any more, or its lane is gone."""
@@ -65,19 +95,39 @@ class Probing:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _probe(self, asked: Asked) -> None:
+    async def _probe_all(self, asked: Asked) -> None:
         """Ask again and again until no lane waits for this address."""
-        while lanes := self._lanes.get(asked):
-            due = min(lane.state.breaker.next_probe for lane in lanes.values())
-            interval = max(lane.policy.breaker.interval for lane in lanes.values() if lane.policy and lane.policy.breaker)
-            # Bounded by the interval: the machine's clock may have been set back. An hour at the most was asked for.
-            await asyncio.sleep(min(max(0.0, (due - self._clock.now()) / SECOND), max(interval, 3600.0)))
-            if asked not in self._lanes:
-                return
-            async with self._slots:
-                outcome = await self._ask(asked)
+        try:
+            while lanes := self._lanes.get(asked):
+                if await self._waited(asked, lanes):
+                    await self._probe(asked)
+        finally:
+            # In the same step as the last look: whoever comes later starts anew.
+            del self._tasks[asked], self._news[asked]
+
+    async def _waited(self, asked: Asked, lanes: Mapping[LaneNumber, PushLane]) -> bool:
+        """Wait for the first lane that is due; False: others have come meanwhile, or all are gone."""
+        due = min(lane.state.breaker.next_probe for lane in lanes.values())
+        interval = max(lane.policy.breaker.interval for lane in lanes.values() if lane.policy and lane.policy.breaker)
+        # Bounded by the interval: the machine's clock may have been set back. An hour at the most was asked for.
+        wait = min(max(0.0, (due - self._clock.now()) / SECOND), max(interval, 3600.0))
+        news = self._news[asked]
+        news.clear()
+        try:
+            await asyncio.wait_for(news.wait(), wait)
+        except TimeoutError:
+            return asked in self._lanes
+        return False
+
+    async def _probe(self, asked: Asked) -> None:
+        async with self._slots:
+            outcome = await self._ask(asked)
+        try:
             for lane in list(self._lanes.get(asked, {}).values()):
                 self._told(lane, outcome)
+        except LogUnavailable as error:
+            logger.warning("what a probe says cannot be followed now: %s", error)
+            await asyncio.sleep(AGAIN)
 
     async def _ask(self, asked: Asked) -> Outcome:
         lanes = self._lanes.get(asked)
