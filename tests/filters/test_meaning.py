@@ -7,8 +7,10 @@ import pytest
 from tests.builders import an_event
 from tidings.errors import FilterSyntaxError
 from tidings.filters import matches, parse
-from tidings.filters.algebra import Compare, Order, Text, TextOp, all_of, any_of, literal
-from tidings.filters.paths import AttributePath, DataPath
+from tidings.filters.algebra import ITEM, Compare, Each, InNetwork, Order, Over, Text, TextOp, all_of, any_of, literal
+from tidings.filters.meaning import test_of as condition_of
+from tidings.filters.paths import AttributePath, DataPath, ScalarsPath
+from tidings.filters.payload import MISSING
 
 PAYLOAD = b"""{"text":"EU-west","one":1,"fine":1.0,"big":9007199254740993,"tenth":0.1,"yes":true,"no":false,"nothing":null,
   "empty":"","lines":"a\\nb","starred":"*x","list":[],"items":[{"sku":"a"},{"sku":"b"}],"object":{},"deep":{"er":{"x":5}},
@@ -198,6 +200,33 @@ def test_true_is_not_one_as_a_value_of_a_filter() -> None:
     assert Compare(path, Order.EQ, literal(True)) != Compare(path, Order.EQ, literal(1))
     assert Compare(path, Order.EQ, literal(1)) == Compare(path, Order.EQ, literal(1.0))
     assert len({literal(True), literal(1), literal("1")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("over", "found", "holds"),
+    [
+        (Over.EVERY, (), False),
+        (Over.EVERY, (1, 1), True),
+        (Over.EVERY, (1, 2), False),
+        (Over.SOME, (), False),
+        (Over.SOME, (2, 1), True),
+        (Over.SOME, (2, True), False),
+        (Over.NONE, (), True),
+        (Over.NONE, (2, "1"), True),
+        (Over.NONE, (2, 1), False),
+        *((over, found, False) for over in Over for found in (MISSING, None, 1, [1])),
+    ],
+)
+def test_what_is_said_of_several_values(over: Over, found: object, holds: bool) -> None:
+    assert condition_of(Each(ScalarsPath("$.a"), over, Compare(ITEM, Order.EQ, literal(1))))(found) is holds
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [("10.1.2.3", True), ("11.1.2.3", False), ("10.1.2", False), ("::1", False), ("", False), (10, False), (MISSING, False)],
+)
+def test_an_address_is_in_a_network_whose_own_address_has_bits_to_spare(found: object, holds: bool) -> None:
+    assert condition_of(InNetwork(ITEM, "10.0.0.7/8"))(found) is holds
 
 
 def test_all_of_nothing_holds_and_any_of_nothing_does_not() -> None:
