@@ -58,6 +58,9 @@ class Choosing:
                 item, parcel = lane.loaded.popleft()
                 if item.sending or item.due > now or not lane.state.holds(item) or not lane.gate.may_go(item):
                     continue
+                if lane.back_held and _waited(lane, item):
+                    # The lane makes them due again when their time has come.
+                    continue
                 held_back = lane.state.back is not None and self._too_fast(lane, item)
                 if held_back:
                     lane.loaded.appendleft((item, parcel))
@@ -67,7 +70,7 @@ class Choosing:
                 continue
             elif not self._may_take(lane, policy):
                 return None
-            elif lane.state.back is not None and (waited := self._back(lane)) is not None:
+            elif lane.state.back is not None and not lane.back_held and (waited := self._back(lane)) is not None:
                 item, parcel = waited
             elif lane.ready:
                 if policy.sending_delay and self._delayed(lane, policy.sending_delay):
@@ -87,8 +90,7 @@ class Choosing:
 
     def _too_fast(self, lane: PushLane, item: Item) -> bool:
         """Whether an open one of those that waited has to wait for its rate; if not, it is counted."""
-        back = lane.state.back
-        if back is None or item.again or item.offset > back.until:
+        if not _waited(lane, item):
             return False
         wait = lane.pace.back_wait(self._clock.monotonic())
         if wait > 0:
@@ -181,3 +183,9 @@ class Choosing:
             lane.due.extendleft(reversed(held))
             return self.next_of(lane)
         return Job(lane, batch.items, batch.whole)
+
+
+def _waited(lane: PushLane, item: Item) -> bool:
+    """Whether the item is one of those that waited behind the breaker."""
+    back = lane.state.back
+    return back is not None and not item.again and item.offset <= back.until

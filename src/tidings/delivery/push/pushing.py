@@ -94,7 +94,7 @@ class PushLane:
             "name",
         ),
         *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
-        *("alarm", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace", "told"),
+        *("alarm", "back_held", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace", "told"),
     )
 
     def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
@@ -124,6 +124,7 @@ class PushLane:
         self.held: dict[Offset, Parcel] = {}
         self.back_ready: deque[Parcel] = deque()
         self.back_turn = False
+        self.back_held = False
         self.pace = Pace()
         self.alarm = math.inf
         self.batch: Batch | None = None
@@ -168,10 +169,18 @@ class PushLane:
         state = self.state
         # No endpoint can have asked for a longer pause: the machine's clock was set back.
         state.paused_until = min(state.paused_until, Instant(now + round(self.retry.asked_longest * SECOND)))
-        wait = max(state.paused_until, state.breaker.postponed_until) - now
+        postponed = state.breaker.postponed_until
+        self._hold_back(state.back is not None and postponed > now, now)
+        until = state.paused_until if self.back_held else max(state.paused_until, postponed)
         stopped = self.deleted or state.suspended or bool(state.disabled) or not state.breaker.sends
-        self.pushing = self.policy is not None and not self.policy.streamed and not stopped and wait <= 0
-        return max(0, wait) / SECOND
+        self.pushing = self.policy is not None and not self.policy.streamed and not stopped and until <= now
+        return max(0, state.paused_until - now, postponed - now) / SECOND
+
+    def _hold_back(self, held: bool, now: Instant) -> None:
+        """What waited behind the breaker is to wait still, while new entries go out (HOR-126, HOR-128); or it may go now."""
+        if self.back_held and not held and self.state.back is not None:
+            self.due.extend(item for item in self.state.back.open.values() if not item.sending and item.due <= now)
+        self.back_held = held
 
     @property
     def streaming(self) -> bool:
