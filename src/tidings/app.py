@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
 from tidings.access.rules import OPEN, check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
@@ -145,7 +146,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         lane_waiting=lane_waiting,
         board=board,
         box=Box(secret),
-        gateway_key=GatewayKey(secret),
+        gateway_key=GatewayKey(secret, FormerKeys(settings.data, 2 * settings.gateway.token_life, clock)),
         reach=_reaching(settings, clock, stack),
     )
     _tell_unreadable(parts)

@@ -16,6 +16,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from jwt.algorithms import RSAAlgorithm
 
+from tidings.access.former_keys import FormerKeys
 from tidings.access.rsa_keys import rsa_key
 from tidings.access.sealing import derived
 from tidings.access.secrets import Secret
@@ -26,15 +27,17 @@ ALGORITHM = "RS256"
 class GatewayKey:
     """Signs claims. Safe to share between threads. The key is made when it is first needed, which takes a moment."""
 
-    def __init__(self, key: Secret) -> None:
+    def __init__(self, key: Secret, former: FormerKeys | None = None) -> None:
+        self._former = former
         self._seed = derived(key, b"tidings: gateway tokens, RSA", 64)
         self._making = threading.Lock()
         self._made: tuple[RSAPrivateKey, dict[str, Any]] | None = None
 
     @property
     def jwks(self) -> dict[str, Any]:
-        """The public key as a set of keys."""
-        return {"keys": [self._key()[1]]}
+        """The public key as a set of keys, with those that were in use shortly before. Blocks for a moment."""
+        public = self._key()[1]
+        return {"keys": [public] if self._former is None else self._former.noted(public)}
 
     def signed(self, claims: Mapping[str, object]) -> str:
         """The claims as a JWT."""
@@ -48,6 +51,8 @@ class GatewayKey:
                 public: dict[str, Any] = RSAAlgorithm.to_jwk(private.public_key(), as_dict=True)
                 public.pop("key_ops", None)
                 self._made = private, {**public, "kid": _thumbprint(public), "use": "sig", "alg": ALGORITHM}
+                if self._former is not None:
+                    self._former.noted(self._made[1])
             return self._made
 
 

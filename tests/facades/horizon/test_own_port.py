@@ -45,3 +45,11 @@ def test_the_openapi_document_holds_every_path(tmp_path: Path) -> None:
         paths = api.call("GET", "/horizon/openapi.json").json["paths"]
         assert {"/v1/{environment}/events", "/horizon/rover/v1/{environment}/apply"} <= paths.keys()
         assert set(paths["/v1/{environment}/events"]) == {"post", "head"}
+
+
+def test_hor_165_after_a_change_of_the_hubs_key_the_former_one_is_listed(tmp_path: Path) -> None:
+    found = []
+    for key in ("a" * 32, "b" * 32):
+        with an_api(tmp_path, access={"key": key}) as api:
+            found.append([one["kid"] for one in api.call("GET", "/.well-known/jwks.json").json["keys"]])
+    assert len(found[0]) == 1 and found[1][1:] == found[0] and found[1][0] != found[0][0]

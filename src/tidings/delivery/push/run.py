@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
+from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
 from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
@@ -94,7 +95,8 @@ class Worker:
 
     def _made_sender(self, ways: Ways) -> Sender:
         secret = sealing_key(self._settings.access, self._settings.data)
-        gateway = Gateway(GatewayKey(secret), self._settings.gateway, self._clock)
+        former = FormerKeys(self._settings.data, 2 * self._settings.gateway.token_life, self._clock)
+        gateway = Gateway(GatewayKey(secret, former), self._settings.gateway, self._clock)
         box, registry = Box(secret), self._parts.registry
         held = Holding(box, GuardedExchange(ways), lambda name: provider_of(name, registry.snapshot), gateway, self._clock)
         return KnownSender(ways, self._clock, held, box)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Request
 
+from tidings.access.gateway import ALGORITHM
 from tidings.facades.parts import Parts
 
 router = APIRouter(tags=["keys"])
@@ -17,7 +19,7 @@ KEYS = "/.well-known/jwks.json"
 async def keys(request: Request) -> dict[str, Any]:
     """The public keys of the hub's tokens to callbacks."""
     parts: Parts = request.app.state.parts
-    return parts.gateway_key.jwks
+    return await asyncio.to_thread(lambda: parts.gateway_key.jwks)
 
 
 @router.get("/.well-known/openid-configuration")
@@ -26,5 +28,4 @@ async def configuration(request: Request) -> dict[str, Any]:
     parts: Parts = request.app.state.parts
     issuer = parts.settings.gateway.issuer
     here = issuer.rstrip("/") if "://" in issuer else parts.settings.hub_url
-    algorithms = sorted({key["alg"] for key in parts.gateway_key.jwks["keys"]})
-    return {"issuer": issuer, "jwks_uri": f"{here}{KEYS}", "id_token_signing_alg_values_supported": algorithms}
+    return {"issuer": issuer, "jwks_uri": f"{here}{KEYS}", "id_token_signing_alg_values_supported": [ALGORITHM]}

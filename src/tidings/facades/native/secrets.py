@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -50,4 +51,4 @@ async def rotate(name: str, parts: PartsOf, caller: Caller, body: RotateBody | N
 @router.get("/api/.well-known/jwks.json")
 async def jwks(parts: PartsOf) -> dict[str, Any]:
     """The public keys that the hub's own tokens to endpoints are signed with. Needs no token."""
-    return parts.gateway_key.jwks
+    return await asyncio.to_thread(lambda: parts.gateway_key.jwks)
