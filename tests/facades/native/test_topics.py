@@ -31,8 +31,8 @@ def test_what_was_read_can_be_put_back(api: ApiProcess) -> None:
 
 
 def test_a_name_may_hold_a_namespace_with_slashes(api: ApiProcess) -> None:
-    assert api.call("PUT", "/api/topics/horizon%2Fprod:orders", {}).status == 201
-    assert api.call("GET", "/api/topics/horizon/prod:orders").json["name"] == "horizon/prod:orders"
+    assert api.call("PUT", "/api/topics/shops%2Fprod:orders", {}).status == 201
+    assert api.call("GET", "/api/topics/shops/prod:orders").json["name"] == "shops/prod:orders"
 
 
 @pytest.mark.parametrize(

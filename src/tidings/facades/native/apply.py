@@ -15,7 +15,9 @@ from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
 from tidings.facades import changing, handshaking
 from tidings.facades.advising import advice_on
-from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign
+from tidings.facades.horizon.standing import is_ours
+from tidings.facades.native.callers import Caller, PartsOf, owns, refuse_foreign
+from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
 from tidings.facades.native.subscription_body import SubscriptionBody
@@ -88,6 +90,7 @@ async def apply(
         given = await _shaken(parts, body, given)
     wanted = changing.safe(parts, given)
     found = difference(parts.snapshot, wanted, _pruned(body, parts.snapshot, wanted, caller))
+    refuse_derived(found.puts, found.endings)
     if not dry_run and (found.puts or found.endings):
         await changing.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
     elif dry_run:
@@ -163,7 +166,7 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
     named = {(type(one), one.topic if isinstance(one, Exposure) else one.name) for one in wanted if isinstance(one, _KINDS)}
     endings: list[Ending] = []
     if body.subscriptions is not None:
-        mine = [name for name, one in snapshot.subscriptions.items() if is_admin(caller) or owns(caller, one)]
+        mine = [name for name, one in snapshot.subscriptions.items() if owns(caller, one) and not is_ours(name.namespace)]
         endings += [Ending(Subscription, name) for name in mine if (Subscription, name) not in named]
     if body.topics is not None:
         endings += [Ending(Topic, name) for name in _theirs(snapshot.topics) if (Topic, name) not in named]
@@ -176,8 +179,8 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
 
 
 def _theirs(names: Iterable[Name]) -> list[Name]:
-    """Those that are not the hub's own."""
-    return [name for name in names if name.namespace != HUB_NAMESPACE]
+    """Those that are neither the hub's own nor follow from Horizon documents."""
+    return [name for name in names if name.namespace != HUB_NAMESPACE and not is_ours(name.namespace)]
 
 
 _KINDS = (Topic, Exposure, Subscription)

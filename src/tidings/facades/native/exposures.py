@@ -14,6 +14,7 @@ from tidings.errors import NotFound
 from tidings.facades import changing
 from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
+from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.scope_body import ScopeBody, scopes_from, shown_scopes
 from tidings.facades.native.wire import Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
@@ -124,6 +125,7 @@ async def put_exposure(topic: str, body: ExposureBody, parts: PartsOf, caller: C
     """Create or replace the exposure of a topic."""
     caller.require(Right.ADMIN)
     wanted = exposure_from(same_name(topic, body.topic), body)
+    refuse_derived([wanted])
     created = wanted.topic not in parts.snapshot.exposures
     await changing.put(parts, [wanted], caller.name)
     response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
@@ -134,7 +136,9 @@ async def put_exposure(topic: str, body: ExposureBody, parts: PartsOf, caller: C
 async def delete_exposure(topic: str, parts: PartsOf, caller: Caller) -> None:
     """Open the topic to everyone with the right."""
     caller.require(Right.ADMIN)
-    await changing.end(parts, Ending(Exposure, name_in_path(topic, "topic")), caller.name)
+    ending = Ending(Exposure, name_in_path(topic, "topic"))
+    refuse_derived((), [ending])
+    await changing.end(parts, ending, caller.name)
 
 
 @router.get("/api/approvals")

@@ -11,6 +11,7 @@ from tidings.delivery.push.policy import Policy, policy_of
 from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
+from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_from
 from tidings.facades.native.wire import Wire
 from tidings.facades.parts import Parts
@@ -60,5 +61,6 @@ async def put_policy(name: str, body: PolicyBody, parts: PartsOf, caller: Caller
     standing = subscription_of(parts, caller, name)
     push = msgspec.structs.replace(_pushed(standing), **wishes_from(body))
     wanted = msgspec.structs.replace(standing, delivery=push)
+    refuse_derived([wanted])
     await changing.put(parts, [wanted], caller.name, lambda now: refuse_foreign(caller, wanted.name, now))
     return _view(parts, subscription_of(parts, caller, name))

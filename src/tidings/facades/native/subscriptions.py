@@ -13,6 +13,7 @@ from tidings.facades import changing, handshaking
 from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.credential_body import headers_shown, signing_shown
+from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.subscription_body import (
     SubscriptionAnswer,
     SubscriptionBody,
@@ -79,6 +80,7 @@ async def put_subscription(
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
     wanted = wanted_by(caller, full, body, standing)
+    refuse_derived([wanted])
     changing.check_documents(parts, [wanted])
     wanted = await handshaking.shaken(parts, wanted, policy_in(body.handshake))
     stored = await _store(parts, caller, wanted)
@@ -106,6 +108,6 @@ async def get_subscription(name: str, parts: PartsOf, caller: Caller) -> Subscri
 async def delete_subscription(name: str, parts: PartsOf, caller: Caller) -> None:
     """End a subscription. What is on its way finishes; its lane goes."""
     subscription = subscription_of(parts, caller, name)
-    await changing.end(
-        parts, Ending(Subscription, subscription.name), caller.name, lambda now: refuse_foreign(caller, subscription.name, now)
-    )
+    ending = Ending(Subscription, subscription.name)
+    refuse_derived((), [ending])
+    await changing.end(parts, ending, caller.name, lambda now: refuse_foreign(caller, subscription.name, now))

@@ -11,6 +11,7 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, sees_topic, topic_of
+from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.feed_body import FeedBody, feed_from, feed_view
 from tidings.facades.native.wire import Duration, Labels, Size, Wire, name_in_path, same_name
 from tidings.registry.model import Name, Topic
@@ -91,6 +92,7 @@ async def put_topic(name: str, body: TopicBody, parts: PartsOf, caller: Caller, 
     """Create or replace a topic. Replacing keeps its events."""
     caller.require(Right.ADMIN)
     wanted = topic_from(same_name(name, body.name), body)
+    refuse_derived([wanted])
     created = wanted.name not in parts.snapshot.topics
     (stored,) = await changing.put(parts, [wanted], caller.name)
     assert isinstance(stored, Topic)
@@ -113,4 +115,6 @@ async def delete_topic(
 ) -> None:
     """End a topic. Its events stay in the log until their retention has passed, but nobody can ask for them any more."""
     caller.require(Right.ADMIN)
-    await changing.end(parts, Ending(Topic, name_in_path(name, "topic"), force), caller.name)
+    ending = Ending(Topic, name_in_path(name, "topic"), force)
+    refuse_derived((), [ending])
+    await changing.end(parts, ending, caller.name)
