@@ -93,6 +93,10 @@ class PushSettings:
     tries: int
     retry_first: Seconds
     retry_max: Seconds
+    retry_after_max: Seconds
+    probe_interval: Seconds
+    loop_window: Seconds
+    loop_max: Seconds
     save_interval: Seconds
     records: Seconds
     records_bytes: Size

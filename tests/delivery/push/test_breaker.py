@@ -16,6 +16,7 @@ from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.breaker import CLOSED, Breaker, Status, caught_up, closed, loop_wait, opened, probed
 from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.policy import BreakerPolicy
 from tidings.log.commands import CloseBreaker
 from tidings.log.position import Offset
 
@@ -33,7 +34,7 @@ def an_open_one(at: Instant = NOW) -> Breaker:
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_a_probe_that_succeeds_starts_the_resending(status: int) -> None:
-    breaker = probed(an_open_one(), Outcome(status), later(1), 30.0, Offset(99))
+    breaker = probed(an_open_one(), Outcome(status), later(1), Offset(99))
     assert (breaker.status, breaker.until, breaker.probe, breaker.why) == (Status.REPUBLISHING, 99, status, "")
 
 
@@ -50,18 +51,20 @@ def test_a_probe_that_succeeds_starts_the_resending(status: int) -> None:
     ],
 )
 def test_a_probe_that_fails_leaves_it_open_and_says_why(outcome: Outcome, probe: int, why: str, seconds: int) -> None:
-    breaker = probed(an_open_one(), outcome, later(1), 30.0, Offset(99))
+    breaker = probed(an_open_one(), outcome, later(1), Offset(99))
     assert (breaker.status, breaker.probe, breaker.why) == (Status.OPEN, probe, why)
     assert breaker.next_probe - later(1) == seconds * SECOND
 
 
 def test_a_subscription_may_say_which_answers_mean_well() -> None:
-    assert probed(an_open_one(), Outcome(418), later(1), 30.0, Offset(99), (418,)).status is Status.REPUBLISHING
-    assert probed(an_open_one(), Outcome(200), later(1), 30.0, Offset(99), (418,)).status is Status.OPEN
+    assert (
+        probed(an_open_one(), Outcome(418), later(1), Offset(99), BreakerPolicy(well_at=(418,))).status is Status.REPUBLISHING
+    )
+    assert probed(an_open_one(), Outcome(200), later(1), Offset(99), BreakerPolicy(well_at=(418,))).status is Status.OPEN
 
 
 def test_it_closes_when_everything_that_waited_is_final() -> None:
-    breaker = probed(an_open_one(), Outcome(200), later(1), 30.0, Offset(99))
+    breaker = probed(an_open_one(), Outcome(200), later(1), Offset(99))
     assert caught_up(breaker, Offset(98), later(2)) is breaker
     assert caught_up(breaker, Offset(99), later(2)).status is Status.CLOSED
 
@@ -70,12 +73,22 @@ def test_one_that_keeps_opening_waits_longer_each_time() -> None:
     breaker, waits = CLOSED, []
     for loop in range(15):
         breaker = opened(breaker, Offset(1), later(loop), 30.0)
-        breaker = probed(breaker, Outcome(200), later(loop + 0.5), 30.0, Offset(9))
+        breaker = probed(breaker, Outcome(200), later(loop + 0.5), Offset(9))
         waits.append((breaker.loops, max(0, breaker.postponed_until - later(loop + 0.5)) / SECOND))
     assert waits[:5] == [(1, 0), (2, 2), (3, 4), (4, 8), (5, 16)]
     assert waits[11:] == [(12, 2048), (13, 3600), (14, 3600), (15, 3600)]
-    quiet = probed(opened(closed(breaker, later(20)), Offset(1), later(200), 30.0), Outcome(200), later(201), 30.0, Offset(9))
+    quiet = probed(opened(closed(breaker, later(20)), Offset(1), later(200), 30.0), Outcome(200), later(201), Offset(9))
     assert (quiet.loops, quiet.postponed_until) == (0, 0)
+
+
+def test_what_counts_as_again_and_the_longest_wait_can_be_set() -> None:
+    short = BreakerPolicy(loop_window=90.0, loop_max=3.0)
+    breaker = CLOSED
+    for loop in range(4):
+        breaker = probed(opened(breaker, Offset(1), later(loop), 30.0), Outcome(200), later(loop + 0.4), Offset(9), short)
+    assert (breaker.loops, breaker.postponed_until - later(3.4)) == (4, 3 * SECOND)
+    breaker = probed(opened(closed(breaker, later(4)), Offset(1), later(5), 30.0), Outcome(200), later(5.4), Offset(9), short)
+    assert breaker.loops == 0
 
 
 def test_the_longest_wait_is_an_hour() -> None:
@@ -102,7 +115,7 @@ class Moves(RuleBasedStateMachine):
     @rule(status=st.sampled_from([200, 204, 404, 503, None]))
     def probe(self, status: int | None) -> None:
         before = self.breaker
-        self.breaker = probed(before, Outcome(status, "" if status else "timeout"), self.now, 30.0, Offset(50))
+        self.breaker = probed(before, Outcome(status, "" if status else "timeout"), self.now, Offset(50))
         moved = before.status is Status.OPEN and status in (200, 204)
         assert self.breaker.status is (Status.REPUBLISHING if moved else before.status)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
+import msgspec
 import pytest
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.decide import DELIVERED, DeadLetter, Outcome, RetryAt, Times, after
+from tidings.delivery.push.decide import DELIVERED, DeadLetter, Outcome, Park, RetryAt, Times, after
 from tidings.delivery.push.retries import RetryPolicy, asked_wait, backoff
 
 NOW = Instant(1_700_000_000 * SECOND)
@@ -79,3 +80,14 @@ def test_an_event_is_not_tried_beyond_its_lifetime() -> None:
     since = Instant(NOW - 59 * SECOND)
     assert seconds_until(after(Outcome(500), policy, 1, Times(NOW, since, since))) == 1.0
     assert isinstance(after(Outcome(500), policy, 2, Times(NOW, since, since)), DeadLetter)
+
+
+def test_an_address_that_cannot_be_read_is_not_tried_again() -> None:
+    assert after(Outcome(cause="bad-url"), msgspec.structs.replace(POLICY, parks=True), 1, AT_ONCE) == DeadLetter("bad-url")
+
+
+def test_behind_a_breaker_an_event_ends_with_its_retention_and_does_not_open_it() -> None:
+    policy = msgspec.structs.replace(POLICY, retention=6.0, parks=True)
+    assert seconds_until(after(Outcome(503, retry_after="9"), policy, 1, AT_ONCE)) == 6.0
+    assert seconds_until(after(Outcome(503, retry_after="5"), policy, 1, AT_ONCE)) == 5.0
+    assert after(Outcome(503, retry_after="9"), policy, 3, AT_ONCE) == Park("status-503 after 3 tries")

@@ -7,20 +7,19 @@ retries are used up again. What waits stays in its lane: nothing is copied.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.policy import WELL
+from tidings.delivery.push.policy import BreakerPolicy
 from tidings.delivery.push.port import BreakerView
 from tidings.delivery.push.retries import asked_wait
 from tidings.log.position import Offset
 
-LOOP_WINDOW = 75 * 60
-LONGEST_LOOP = 3600.0
+LONGEST_ASKED = 3600.0
+USUAL = BreakerPolicy()
 OUR_OWN = frozenset(("ssrf-blocked", "bad-url", "unsendable", "internal-error", "credential-expired", "no-credential"))
 """Causes that say nothing about the endpoint: the probe did not get that far."""
 
@@ -77,43 +76,43 @@ def opened(breaker: Breaker, origin: Offset, now: Instant, interval: float) -> B
     )
 
 
-def probed(
-    breaker: Breaker, outcome: Outcome, now: Instant, interval: float, end: Offset, well_at: Collection[int] = WELL
-) -> Breaker:
+def probed(breaker: Breaker, outcome: Outcome, now: Instant, end: Offset, asks: BreakerPolicy = USUAL) -> Breaker:
     """A probe came back; `end` is the last offset of the lane now. Only an open breaker moves."""
     if breaker.status is not Status.OPEN:
         return breaker
-    well = outcome.status in well_at
+    well = outcome.status in asks.well_at
     seen = msgspec.structs.replace(
         breaker, modified=now, probed_at=now, probe=outcome.status or 0, why="" if well else outcome.reason
     )
-    return _republishing(seen, now, end) if well else msgspec.structs.replace(seen, next_probe=_next(outcome, now, interval))
+    if well:
+        return _republishing(seen, now, end, asks)
+    return msgspec.structs.replace(seen, next_probe=_next(outcome, now, asks.interval))
 
 
 def _next(outcome: Outcome, now: Instant, interval: float) -> Instant:
     asked = asked_wait(outcome.retry_after, now) or 0.0
-    return Instant(now + round(max(interval, min(asked, LONGEST_LOOP)) * SECOND))
+    return Instant(now + round(max(interval, min(asked, LONGEST_ASKED)) * SECOND))
 
 
-def _republishing(breaker: Breaker, now: Instant, end: Offset) -> Breaker:
+def _republishing(breaker: Breaker, now: Instant, end: Offset, asks: BreakerPolicy) -> Breaker:
     """HOR-128: a breaker that opened again soon after the last time waits longer before it sends."""
     # At the first opening `last_opened` is that opening's own time, which makes it the first loop.
-    soon = now - breaker.last_opened < LOOP_WINDOW * SECOND
+    soon = now - breaker.last_opened < asks.loop_window * SECOND
     loops = breaker.loops + 1 if soon else 0
     return msgspec.structs.replace(
         breaker,
         status=Status.REPUBLISHING,
         loops=loops,
         last_opened=breaker.opened,
-        postponed_until=Instant(now + round(loop_wait(loops) * SECOND)) if loops > 1 else Instant(0),
+        postponed_until=Instant(now + round(loop_wait(loops, asks.loop_max) * SECOND)) if loops > 1 else Instant(0),
         until=end,
         next_probe=Instant(0),
     )
 
 
-def loop_wait(loops: int) -> float:
+def loop_wait(loops: int, longest: float = 3600.0) -> float:
     """Seconds before what waited is sent again."""
-    return 0.0 if loops < 2 else min(2.0 ** min(loops - 1, 12), LONGEST_LOOP)
+    return 0.0 if loops < 2 else min(2.0 ** min(loops - 1, 32), longest)
 
 
 def caught_up(breaker: Breaker, low_water: Offset, now: Instant) -> Breaker:

@@ -75,7 +75,7 @@ class Breakers:
             end = self._lanes.routed().get(lane.key.partition, START)
             asks = lane.policy.breaker
             before = lane.state.breaker.status
-            self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), asks.interval, end, asks.well_at))
+            self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), end, asks))
             if before is not lane.state.breaker.status:
                 self._split(lane, end)
 

@@ -67,11 +67,15 @@ Verdict: TypeAlias = Delivered | RetryAt | DeadLetter | Park | Disable
 
 DELIVERED = Delivered()
 
+BAD_URL = "bad-url"
+"""The address cannot be read, so that no attempt was made and none would be (HOR-119)."""
+
 
 def after(outcome: Outcome, policy: RetryPolicy, tries: int, times: Times, chance: float = 0.5) -> Verdict:
     """The verdict after try number `tries`; `chance` is in [0, 1).
 
     what the table says           verdict
+    (an address that is none)     dead letter
     delivered                     delivered
     disable                       disable (410: gone)
     give-up                       dead letter
@@ -79,6 +83,8 @@ def after(outcome: Outcome, policy: RetryPolicy, tries: int, times: Times, chanc
       no tries left               dead letter, or park where the policy has a breaker
       beyond a bound of time      the same
     """
+    if outcome.cause == BAD_URL:
+        return DeadLetter(BAD_URL)
     match policy.answers.meaning(outcome.status):
         case Meaning.DELIVERED:
             return DELIVERED
@@ -99,6 +105,9 @@ def _again(outcome: Outcome, policy: RetryPolicy, tries: int, times: Times, mean
         bounded = min(asked, policy.asked_longest)
         wait = bounded if policy.asked_alone else max(wait, bounded)
     due = Instant(times.now + round(wait * SECOND))
+    if policy.parks and due - times.published > policy.retention * SECOND:
+        # It ends before that, which says nothing about the endpoint: no reason to open the breaker (HOR-116).
+        due = max(times.now, Instant(times.published + round(policy.retention * SECOND)))
     late = _too_late(policy, due, times, asked is not None)
     if late:
         return _used_up(policy, f"{outcome.reason}; {late}")

@@ -20,7 +20,7 @@ from tidings.delivery.push.breaker import Status
 from tidings.delivery.push.breakers import Breakers
 from tidings.delivery.push.choosing import Choosing
 from tidings.delivery.push.credentials import access_of, awaits_consent
-from tidings.delivery.push.decide import DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
+from tidings.delivery.push.decide import BAD_URL, DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane import DUE, Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
 from tidings.delivery.push.policy import policy_of, stream_policy
@@ -145,6 +145,7 @@ class Engine:
         self._settling.show()
         self._board.gauge("tidings_inflight", self._schedule.busy)
         self._board.gauge("tidings_open_items", self.ledger.open_items)
+        self._board.gauge("tidings_open_breakers", sum(not lane.state.breaker.sends for lane in self._lanes.values()))
         for lane in self._lanes.values():
             if lane.tally.delivered != lane.reported:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
@@ -292,7 +293,7 @@ class Engine:
 
     async def _no_target(self) -> Outcome:
         await asyncio.sleep(0)
-        return Outcome(cause="bad-url")
+        return Outcome(cause=BAD_URL)
 
     def _next(self) -> Job | None:
         """The next attempt, of the lane whose turn it is."""

@@ -55,12 +55,17 @@ WELL = (200, 201, 202, 204)
 
 
 class BreakerPolicy(msgspec.Struct, frozen=True):
-    """How an endpoint that failed is asked whether it is well, and how fast what waited is sent then."""
+    """How an endpoint that failed is asked whether it is well, and how fast what waited is sent then.
+
+    Who fails again within `loop_window` seconds is left alone longer each time, up to `loop_max`.
+    """
 
     method: ProbeMethod = ProbeMethod.HEAD
     interval: float = 30.0
     republish: float | None = None
     well_at: tuple[int, ...] = WELL
+    loop_window: float = 4500.0
+    loop_max: float = 3600.0
 
 
 class BatchPolicy(msgspec.Struct, frozen=True):
@@ -118,7 +123,7 @@ def policy_of(push: Push, defaults: PushSettings, kept: Kept = FOREVER) -> Polic
     ordering = _first(push.ordering, preset.ordering, Ordering.PARALLEL)
     batch = _batch(push, preset)
     inflight = 1 if ordering is Ordering.STRICT or batch else max(1, _first(push.inflight, preset.inflight, defaults.inflight))
-    breaker = _breaker(push, preset)
+    breaker = _breaker(push, preset, defaults)
     return Policy(
         url=push.url,
         # A list of payloads is made of payloads; a list of events of events.
@@ -178,21 +183,23 @@ def _retry(push: Push, preset: DeliveryWishes, defaults: PushSettings, *, parks:
         lifetime=_first(push.retry_lifetime, preset.retry_lifetime, math.inf),
         horizon=_first(push.retry_horizon, preset.retry_horizon, math.inf),
         retention=retention,
-        asked_longest=_first(push.retry_after_max, preset.retry_after_max, 3600.0),
+        asked_longest=_first(push.retry_after_max, preset.retry_after_max, defaults.retry_after_max),
         asked_alone=_first(push.retry_after_alone, preset.retry_after_alone, False),
         parks=parks,
         answers=answers_of(preset.answers, client_errors, push.answers),
     )
 
 
-def _breaker(push: Push, preset: DeliveryWishes) -> BreakerPolicy | None:
+def _breaker(push: Push, preset: DeliveryWishes, defaults: PushSettings) -> BreakerPolicy | None:
     if not _first(push.breaker, preset.breaker, False):
         return None
     return BreakerPolicy(
         _first(push.probe_method, preset.probe_method, ProbeMethod.HEAD),
-        _first(push.probe_interval, preset.probe_interval, 30.0),
+        _first(push.probe_interval, preset.probe_interval, defaults.probe_interval),
         _either(push.republish_rate, preset.republish_rate),
         _first(push.probe_answers, preset.probe_answers, WELL),
+        defaults.loop_window,
+        defaults.loop_max,
     )
 
 

@@ -26,7 +26,6 @@ _HERMES = {"2xx": "delivered", "429": "wait", "503": "wait", "4xx": "give-up", "
 
 DEFAULT = DeliveryWishes(
     answers={"2xx": "delivered", "410": "disable", "429": "pause", "503": "pause", "*": "wait"},
-    retry_after_max=HOUR,
 )
 
 HORIZON = DeliveryWishes(
@@ -43,11 +42,9 @@ HORIZON = DeliveryWishes(
     retry_max=60.0,
     retry_factor=2.0,
     retry_jitter=0.0,
-    retry_after_max=HOUR,
     inflight=50,
     breaker=True,
     probe_method=ProbeMethod.HEAD,
-    probe_interval=30.0,
 )
 
 HERMES = DeliveryWishes(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tidings.clock import SECOND, Clock
 from tidings.delivery.push.credentials import Access
-from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.decide import BAD_URL, Outcome
 from tidings.delivery.push.policy import BreakerPolicy, Policy
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.sender import Sender, Target
@@ -137,7 +137,7 @@ class Probing:
         try:
             target = Target(asked.url, *policy.patience, asked.method.value, access=policy.access)
         except ValueError:
-            return Outcome(cause="bad-url")
+            return Outcome(cause=BAD_URL)
         try:
             return await self._sender.send(target, dict(policy.headers), b"")
         except Exception:  # the top of a task: a probe that fails inside the hub leaves the breaker open and says so
