@@ -240,3 +240,9 @@ def test_headers_are_kept_but_for_those_that_are_not(api: ApiProcess, owner: Doo
 def test_a_trace_is_continued(owner: Door) -> None:
     assert owner.publish(a_horizon_event(), x_b3_traceid="463ac35c9f6413ad").headers["x-b3-traceid"] == "463ac35c9f6413ad"
     assert "x-b3-traceid" in owner.publish({}).headers
+    stream = f"/horizon/v1/playground/sse/{'0' * 40}"
+    for path in ("/horizon/api/v1/circuit-breakers", "/horizon/nothing", stream):
+        assert (
+            owner.call("GET", path, headers={"X-B3-TraceId": "463ac35c9f6413ad"}).headers["x-b3-traceid"] == "463ac35c9f6413ad"
+        )
+        assert len(owner.call("GET", path).headers["x-b3-traceid"]) == 16

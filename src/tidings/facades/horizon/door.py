@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 from tidings.facades.doors import App
+from tidings.facades.horizon.kept_headers import TRACE, trace_of
 from tidings.facades.horizon.publish import Publish
 from tidings.facades.horizon.sse import Streams
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Receive, Scope, Send
+from tidings.ingest.asgi import Message, Receive, Scope, Send
 
 _PUBLISH = re.compile(r"/v1/(?P<named>[^/]+)/events/?|(?:/(?P<virtual>[^/]+))?/horizon/(?:events|publish)/v1/?")
 
@@ -35,12 +36,12 @@ class Door:
         if environment is not None:
             await self._publish(scope, receive, send, environment)
             return
-        stream = self._streams.place(scope["path"])
+        traced, stream = _traced(scope, send), self._streams.place(scope["path"])
         if stream is not None:
-            await self._streams(scope, receive, send, stream)
+            await self._streams(scope, receive, traced, stream)
             return
         management = await self._management()
-        await management(scope, receive, send)
+        await management(scope, receive, traced)
 
     def _publishing(self, path: str) -> str | None:
         """The environment that a publish path names; None for other paths."""
@@ -57,6 +58,18 @@ class Door:
             self._loading = asyncio.ensure_future(asyncio.to_thread(_made, self._parts))
         app: App = await asyncio.shield(self._loading)
         return app
+
+
+def _traced(scope: Scope, send: Send) -> Send:
+    """Sends with the id of the caller's trace, or a new one (HOR-10)."""
+    trace = trace_of(scope["headers"])
+
+    async def with_trace(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), (TRACE.encode(), trace)]}
+        await send(message)
+
+    return with_trace
 
 
 def _made(parts: Parts) -> Any:

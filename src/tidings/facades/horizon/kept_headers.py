@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
+from random import getrandbits
 from typing import NamedTuple
 
 from tidings.errors import Misconfigured
@@ -31,6 +32,7 @@ ABOUT_THIS_REQUEST = (
 """Hop-by-hop headers, and how the body is laid out: a delivery has its own."""
 
 TRACE = "x-b3-traceid"
+_TRACE = TRACE.encode()
 KNOWN = 5000
 
 _VISIBLE = re.compile(rb"[\x20-\x7e\t]*")
@@ -94,6 +96,12 @@ class KeptHeaders:
             self._known.clear()
         self._known[header] = judged
         return judged
+
+
+def trace_of(headers: RawHeaders) -> bytes:
+    """The trace that a request continues, or the id of a new one (HOR-10)."""
+    told = next((value.strip() for name, value in headers if name.lower() == _TRACE), b"")
+    return told if told and _VISIBLE.fullmatch(told) else b"%016x" % getrandbits(64)
 
 
 def _takes_json(accept: str) -> bool:
