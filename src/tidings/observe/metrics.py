@@ -22,6 +22,7 @@ HELP: Mapping[str, str] = {
     "tidings_part_ready": "Whether a part of the hub does its work.",
     "tidings_lag_events": "Entries that a stage has not finished yet.",
     "tidings_lag_seconds": "Age of the oldest entry that a stage has not finished yet.",
+    "tidings_open_breakers": "Subscriptions whose circuit breaker is open.",
     "tidings_subscription_lag_events": "Entries of a subscription's lane that are not final yet.",
     "tidings_subscription_open_items": "Deliveries of a subscription that are being tried or wait for their next try.",
     "tidings_subscription_dead_letters": "Dead letters of a subscription.",

@@ -61,3 +61,21 @@ def test_no_subscription_keeps_events_longer_than_a_week(api: ApiProcess, source
 def test_an_api_without_horizon_documents_is_not_hindered(tmp_path: Path) -> None:
     with an_api(tmp_path) as api:
         assert api.call("PUT", "/api/topics/horizon:orders", {"retention": "30d"}).status == 201
+
+
+def test_the_status_tells_which_subscriptions_get_nothing_and_why(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        other, early = a_rover("bill", subscriptions=[an_entry()]), a_rover("early", subscriptions=[an_entry("later.v1")])
+        Door(api).applied(exposing(), a_specification(), a_rover("own", subscriptions=[an_entry()]), early)
+        assert Door(api).apply(other, query="?team=hub--other").status == 200
+        names = {
+            subscription_id("playground", event_type, client): state
+            for event_type, client, state in (
+                ("orders.v1", "hub--team--own", "active"),
+                ("orders.v1", "hub--other--bill", "pending"),
+                ("later.v1", "hub--team--early", "blocked"),
+            )
+        }
+        shown = api.call("GET", "/api/status").json["subscriptions"]
+        assert {one["name"].partition(":")[2]: one["state"] for one in shown} == names
+        assert "\ntidings_open_breakers 0\n" in api.call("GET", "/metrics").body.decode()

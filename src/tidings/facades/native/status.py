@@ -22,7 +22,7 @@ from tidings.facades.parts import Parts
 from tidings.log.cursor import cursor_of
 from tidings.observe import metrics
 from tidings.observe.board import Face, Series, read_faces
-from tidings.registry.model import Subscription
+from tidings.registry.model import ApprovalState, Name, Snapshot, Subscription
 
 router = APIRouter(tags=["operating"])
 
@@ -125,7 +125,7 @@ async def status(parts: PartsOf, caller: Caller) -> StatusView:
 
 
 def _status(parts: Parts, mine: list[Subscription]) -> StatusView:
-    views, lags = _part_views(parts), _lags(parts, mine)
+    views, lags, held = _part_views(parts), _lags(parts, mine), _held_back(parts.snapshot)
     return StatusView(
         version=__version__,
         ready=all(view.ready for view in views.values()),
@@ -134,7 +134,7 @@ def _status(parts: Parts, mine: list[Subscription]) -> StatusView:
         routed=cursor_of(lags.routed),
         lag=LagsView(routing=_lag(lags.routing), delivery=_lag(lags.delivery)),
         topics=len(parts.snapshot.topics),
-        subscriptions=list(map(_subscription, lags.subscriptions)),
+        subscriptions=[_subscription(one, held.get(one.name, "")) for one in lags.subscriptions],
         open_items=sum(one.lane.open_items for one in lags.subscriptions),
         dead_letters=sum(one.lane.dead_letters for one in lags.subscriptions),
     )
@@ -144,10 +144,19 @@ def _lag(lag: Lag) -> LagView:
     return LagView(events=lag.events, seconds=round(lag.seconds, 3))
 
 
-def _subscription(lag: SubscriptionLag) -> SubscriptionStatus:
+def _held_back(snapshot: Snapshot) -> dict[Name, str]:
+    """The subscriptions that get nothing new, and why: blocked, pending or rejected. One approval is enough to get something."""
+    words: dict[Name, str] = {}
+    for (name, _), approval in snapshot.approvals.items():
+        granted = approval.state is ApprovalState.GRANTED or words.get(name) == ""
+        words[name] = "" if granted else min(words.get(name, approval.state.value), approval.state.value)
+    return words | {name: "blocked" for name, one in snapshot.subscriptions.items() if one.blocked}
+
+
+def _subscription(lag: SubscriptionLag, held: str) -> SubscriptionStatus:
     return SubscriptionStatus(
         name=str(lag.name),
-        state=lag.lane.state,
+        state=held if held and lag.lane.state == "active" else lag.lane.state,
         lag=lag.events,
         open_items=lag.lane.open_items,
         delivered=lag.lane.delivered,
@@ -196,6 +205,8 @@ def _cursors(parts: Parts) -> Iterator[Series]:
 
 
 def _series(lags: Lags) -> Iterator[Series]:
+    breakers = [one.lane.detail.breaker for one in lags.subscriptions]
+    yield metrics.gauge("tidings_open_breakers", sum(one is not None and one.status == "open" for one in breakers))
     for stage, lag in (("routing", lags.routing), ("delivery", lags.delivery)):
         yield metrics.gauge("tidings_lag_events", lag.events, stage=stage)
         yield metrics.gauge("tidings_lag_seconds", lag.seconds, stage=stage)
