@@ -375,18 +375,3 @@ def test_positions_of_another_partition_are_refused(tmp_path: Path) -> None:
         assert len(receiver.arrivals) == 1
 
     in_world(tmp_path, scenario)
-
-
-def test_open_breakers_are_counted(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        def open_ones() -> float:
-            return sum(found.value for found in world.board.face().series if found.name == "tidings_open_breakers")
-
-        with Receiver(lambda arrival: Answer(503 if arrival.method == "POST" else 404)) as receiver:
-            lane = world.subscribe("billing", receiver.url, preset="horizon", tries=1, probe_interval=60)
-            async with world.delivering():
-                assert open_ones() == 0
-                await world.publish(2, lane)
-                await until(lambda: open_ones() == 1)
-
-    in_world(tmp_path, scenario)

@@ -145,7 +145,6 @@ class Engine:
         self._settling.show()
         self._board.gauge("tidings_inflight", self._schedule.busy)
         self._board.gauge("tidings_open_items", self.ledger.open_items)
-        self._board.gauge("tidings_open_breakers", sum(not lane.state.breaker.sends for lane in self._lanes.values()))
         for lane in self._lanes.values():
             if lane.tally.delivered != lane.reported:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
