@@ -69,6 +69,15 @@ def test_a_topic_is_read_as_lines_of_json_and_goes_on_from_its_state(api: ApiPro
     assert ids(run(api, "read", topic, "--from", "_last").stdout) == []
 
 
+def test_following_ends_when_nobody_reads_what_it_prints(api: ApiProcess, topic: str) -> None:
+    publish(api, topic, range(3))
+    following = subprocess.Popen(**command(api, "read", topic, "--follow"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert following.stdout is not None and following.stderr is not None
+    assert json.loads(following.stdout.readline())["id"] == "0"
+    following.stdout.close()
+    assert following.stderr.read() == b"" and following.wait(30) is not None
+
+
 def test_following_prints_what_comes_and_ctrl_c_ends_it_quietly(api: ApiProcess, topic: str, tmp_path: Path) -> None:
     publish(api, topic, range(2))
     state = str(tmp_path / "cursors.db")

@@ -43,6 +43,25 @@ def test_an_ordinary_request_passes_and_its_connection_stays_open() -> None:
             assert read_answer(connection).body == b"3"
 
 
+async def piecemeal(scope: Any, receive: Any, send: Any) -> None:
+    """Answers in pieces, with their length only where it is asked for."""
+    headers = [(b"content-length", b"4")] if scope["path"] == "/told" else []
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"ab", "more_body": True})
+    await send({"type": "http.response.body", "body": b"cd", "more_body": False})
+
+
+@pytest.mark.parametrize("path", [b"/told", b"/untold"])
+def test_http_1_0_gets_no_chunks(path: bytes) -> None:
+    with a_server(piecemeal) as port, connect(port) as connection:
+        connection.sendall(b"GET %b HTTP/1.0\r\nconnection: keep-alive\r\n\r\n" % path)
+        answer = b""
+        while piece := connection.recv(1000):
+            answer += piece
+    head, body = answer.split(b"\r\n\r\n")
+    assert body == b"abcd" and b"transfer-encoding" not in head and b"connection: close" in head
+
+
 def test_pipelined_requests_are_answered_in_order() -> None:
     requests = b"".join(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (n, b"x" * n) for n in range(1, 6))
     with a_server(echo) as port, connect(port) as connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -64,7 +65,7 @@ def read(
         page_size=page_size,
         partition_count=partition_count,
     )
-    run(client, Printer(), follow)
+    run(client, Printer(), follow, sys.stdout.fileno() if follow else None)
 
 
 @command(feeds, "forward")
@@ -170,6 +171,8 @@ _CURSOR_HEADINGS = ("consumer", "cursor set", "version", "n", "partition", "curs
 def _client(hub: Hub, feed: str, follow: bool, token_env: str | None, **options: Any) -> FeedClient:
     from tidings.client.feeds import FeedClient
 
+    if not feed:
+        raise Rejected("the feed is empty", at="FEED", expected="a topic such as orders, or the address of a feed")
     url = feed if "://" in feed else f"{hub.client.url}/feeds/{_segment(feed)}"
     return FeedClient(url, wait=_WAIT if follow else None, token=_token(hub, url, token_env), **options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import sys
 import time
 from collections.abc import Iterator
@@ -11,23 +12,39 @@ from typing import Any
 
 from tidings.cli.events import BATCH_TYPE, Line, batches
 from tidings.client.feeds import Batch, Event, FeedClient, Handler
+from tidings.client.feeds.run import all_of
 from tidings.client.http import HubClient, segment
 from tidings.errors import HubProblem, HubUnreachable
 from tidings.ids import random_id
 
+_GLANCE = 0.3
 _HEADER = "ce_"
 _NAMED = ("id", "source", "type")
 
 
-def run(client: FeedClient, take: Handler, follow: bool) -> None:
-    """Read until the end, or for ever. Nobody there is an error at once; a server that goes away later is waited for."""
+def run(client: FeedClient, take: Handler, follow: bool, out: int | None = None) -> None:
+    """Read until the end, or for ever. Nobody there is an error at once; a server that goes away later is waited for.
+
+    `out`: where lines are printed; when nobody reads them any more, there is nothing to wait for.
+    """
 
     async def go() -> None:
         async with client:
             await client.discover()
-            await client.run(take, follow=follow)
+            reading = client.run(take, follow=follow)
+            await (reading if out is None else all_of([reading, _until_unread(out)]))
 
     asyncio.run(go())
+
+
+async def _until_unread(out: int) -> None:
+    """Raises BrokenPipeError once nobody reads, as after `| head`. Writing would find out only with the next event."""
+    watched = select.poll()
+    watched.register(out, 0)
+    while True:
+        if watched.poll(0):
+            raise BrokenPipeError
+        await asyncio.sleep(_GLANCE)
 
 
 class Printer:

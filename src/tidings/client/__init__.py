@@ -9,12 +9,18 @@ from tidings.client.horizon import ExpectedToken, verify_horizon_token
 from tidings.client.webhooks import NotVerified, verify
 
 if TYPE_CHECKING:
-    from tidings.client.feeds import DbApiStore, FeedClient, MemoryStore, SqliteStore, SyncFeedClient
+    from tidings.client.feeds import Batch, DbApiStore, Event, FeedClient, MemoryStore, SqliteStore, SyncFeedClient
+    from tidings.errors import CursorExpired, CursorMoved
 
-_OF_FEEDS = ("DbApiStore", "FeedClient", "MemoryStore", "SqliteStore", "SyncFeedClient")
+_OF_FEEDS = ("Batch", "DbApiStore", "Event", "FeedClient", "MemoryStore", "SqliteStore", "SyncFeedClient")
+_ERRORS = ("CursorExpired", "CursorMoved")
 
 __all__ = [
+    "Batch",
+    "CursorExpired",
+    "CursorMoved",
     "DbApiStore",
+    "Event",
     "ExpectedToken",
     "FeedClient",
     "MemoryStore",
@@ -31,4 +37,8 @@ def __getattr__(name: str) -> Any:
         from tidings.client import feeds
 
         return getattr(feeds, name)
+    if name in _ERRORS:
+        from tidings import errors
+
+        return getattr(errors, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,8 +47,11 @@ def _as_written(data: bytes) -> bool:
 
 
 def compact_payload(head: bytes, data: bytes | None, before: bytes = b"", after: bytes = b"") -> bytes:
-    """The payload alone: JSON as it is, text and bytes (as base64) as a string, none as an empty object."""
-    if data is None:
+    """The payload alone: JSON as it is, text and bytes (as base64) as a string, none as an empty object.
+
+    So is null: some readers end at it (ZEH-C6).
+    """
+    if data is None or data.strip() == b"null":
         return before + b"{}" + after
     members = msgspec.json.decode(structured_json(event_from(head, data)), type=dict[str, msgspec.Raw])
     return before + compacted(bytes(members["data"] if "data" in members else members["data_base64"])) + after

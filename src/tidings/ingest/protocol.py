@@ -33,6 +33,9 @@ CYCLE = "tidings.cycle"
 _AT_ONCE = struct.pack("ii", 1, 0)
 """The linger option that lets the kernel forget what was not read."""
 
+_ENDLESS = 1 << 62
+"""More bytes than any answer has."""
+
 logger = logging.getLogger("tidings.ingest")
 
 
@@ -122,6 +125,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unparsed = self._declared_length()
         super().on_headers_complete()
         self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
+        if self.cycle is not None and self.scope["http_version"] == "1.0":
+            self.cycle.send = _Unchunked(self.cycle)  # type: ignore[method-assign]
 
     def on_body(self, body: bytes) -> None:
         if self.phase is Phase.REFUSED:
@@ -230,6 +235,26 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._unparsed:
             self.on_message_complete()
         return rest
+
+
+class _Unchunked:
+    """`send` for HTTP/1.0, which knows no chunks: an answer without a length ends with the connection."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+        self._send = cycle.send
+        self._endless = False
+
+    async def __call__(self, message: Any) -> None:
+        cycle = self._cycle
+        if message["type"] == "http.response.start":
+            self._endless = all(name.lower() != b"content-length" for name, _ in message.get("headers", ()))
+            if self._endless:
+                cycle.keep_alive = cycle.chunked_encoding = False
+                cycle.expected_content_length = _ENDLESS
+        elif self._endless and not message.get("more_body", False):
+            cycle.expected_content_length = len(message.get("body", b""))
+        await self._send(message)
 
 
 class Sweep:

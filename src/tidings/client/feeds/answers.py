@@ -45,6 +45,13 @@ def without_count(error: HubProblem) -> HubProblem:
     return HubProblem(f"{error.what}; {_EXPECTED_BY_V1}", error.problem)
 
 
+def undiscovered(error: TidingsError, url: str) -> TidingsError:
+    """The refusal of a bare request, with what is probably wrong with the address."""
+    if isinstance(error, HubProblem) and url.partition("?")[0].rstrip("/").endswith("/events"):
+        return type(error)(f"{error.what}; the address of a feed ends before /events", error.problem)
+    return error
+
+
 def is_unknown_resume(error: HubProblem) -> bool:
     """Whether the publisher keeps no cursor under that name yet."""
     return error.problem.get("code") == "resume-unknown"

@@ -86,7 +86,7 @@ class FeedClient:
         async with self._asked(self.url, _SILENCE) as answer:
             body = await _body(answer)
             if not answers.is_page(answer.status):
-                error = answers.refusal(answer.status, answer.headers, body, url=self.url)
+                error = answers.undiscovered(answers.refusal(answer.status, answer.headers, body, url=self.url), self.url)
                 if not answers.is_version_1(answer.status) or not isinstance(error, HubProblem):
                     raise error
                 if self._count is None:

@@ -53,7 +53,9 @@ def read(body: bytes) -> Discovery:
             "what answers there is no feed: its answer is no JSON", found=body[:60], expected="a discovery document"
         ) from error
     if not isinstance(found, dict) or not isinstance(found.get("partitions"), list):
-        raise FeedUnreadable("what answers there is no feed", at="partitions", found=found, expected="a list of partitions")
+        raise FeedUnreadable(
+            "what answers there is no feed: it lists no partitions", found=body[:60], expected="a discovery document"
+        )
     partitions = tuple(_partition(one, f"partitions[{n}]") for n, one in enumerate(found["partitions"]))
     if len({one.id for one in partitions}) != len(partitions):
         raise FeedUnreadable("a partition is listed twice", at="partitions", found=[one.id for one in partitions])

@@ -21,8 +21,9 @@ class Aliases:
             self._topics = {alias: str(name) for name, topic in snapshot.topics.items() for alias in topic.feed.aliases}
         if not self._topics:
             return None
+        path = path.rstrip("/")
         found = self._topics.get(path)
         if found is None and path.endswith(EVENTS):
-            found = self._topics.get(path[: -len(EVENTS)])
+            found = self._topics.get(path[: -len(EVENTS)].rstrip("/"))
             return None if found is None else (found, True)
         return None if found is None else (found, False)

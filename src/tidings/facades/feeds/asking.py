@@ -100,12 +100,12 @@ def _position(cursor: str, extent: Extent, partition: FeedPartition) -> Offset:
     """Where a cursor stands. Raises Refused when it is none, or when events after it are gone."""
     end = extent.last if partition.upto is None else partition.upto
     if cursor == FIRST:
-        return Offset(max(extent.removed, partition.after))
+        return Offset(min(max(extent.removed, partition.after), end))
     if cursor == LAST:
         return Offset(max(min(extent.last, end), partition.after))
     offset = offset_in(cursor)
     if max(offset, partition.after) < min(extent.removed, end):
-        raise expired(cursor, str(extent.removed))
+        raise expired(cursor, str(min(extent.removed, end)))
     return Offset(offset)
 
 
@@ -168,7 +168,7 @@ def _partition(feed: OpenFeed, query: Query) -> FeedPartition:
     found = next((one for one in feed.layout.partitions if str(one.id) == text), None)
     if found is None:
         ids = ", ".join(str(one.id) for one in feed.layout.partitions[:10])
-        raise refused("partition-unknown", f"partition is {text[:40]!r}; there are {ids}")
+        raise refused("partition-unknown", f"partition is {text[:40]!r}; expected one of those listed: {ids}")
     return found
 
 

@@ -117,12 +117,13 @@ class FeedDoor:
             found = self._aliases.meaning(self._parts.snapshot, unquote(path))
             if found is not None:
                 return found
-        match path.removeprefix(PREFIX).split("/"):
-            case [""] | ["", ""]:
+        # Addresses with a slash at the end are common, and clients put `/events` behind it.
+        match [part for part in path.removeprefix(PREFIX).split("/") if part]:
+            case []:
                 return "", False
-            case ["", name]:
+            case [name]:
                 return unquote(name), False
-            case ["", name, "events"]:
+            case [name, "events"]:
                 return unquote(name), True
         raise refused("not-found", f"there is nothing at {path[:80]}", HTTPStatus.NOT_FOUND)
 

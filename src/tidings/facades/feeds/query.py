@@ -14,8 +14,11 @@ from tidings.facades.feeds.refusals import refused
 PAGE, LARGEST_PAGE = 100, 10_000
 LONGEST_WAIT = 60
 LARGEST = (1 << 63) - 1
+MOST_DIGITS = 1000
+"""What is longer is not taken for a number: reading it would take longer and longer."""
 
-_CURSOR_N = re.compile(r"cursor(\d+)", re.ASCII)
+_CURSOR_N = re.compile(r"cursor(0|[1-9]\d{0,5})", re.ASCII)
+_LIKE_CURSOR_N = re.compile(r"cursor\d+", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9]\d*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 
@@ -25,7 +28,7 @@ class Query:
 
     def __init__(self, raw: bytes) -> None:
         self._values: dict[str, list[str]] = {}
-        for name, value in parse_qsl(raw.decode("latin-1"), keep_blank_values=True, separator="&"):
+        for name, value in parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, separator="&"):
             self._values.setdefault(name, []).append(value)
 
     def __contains__(self, name: str) -> bool:
@@ -41,19 +44,19 @@ class Query:
         return values[0]
 
     def cursors(self) -> dict[int, str]:
-        """Every `cursorN` by N, those without a value left out."""
+        """Every `cursorN` by N, those without a value left out. `cursor00` is none: it is ignored like any unknown word."""
         found = {int(match[1]): self.one(name) for name in self._values if (match := _CURSOR_N.fullmatch(name))}
         return {number: value for number, value in found.items() if value}
 
     @property
     def means_v1(self) -> bool:
         """Whether there is anything that only a reader of v1 says."""
-        return "resume" in self._values or any(map(_CURSOR_N.fullmatch, self._values))
+        return "resume" in self._values or any(map(_LIKE_CURSOR_N.fullmatch, self._values))
 
 
 def integer(text: str) -> int | None:
-    """A whole number of reasonable length."""
-    return int(text) if len(text) <= 20 and _INTEGER.fullmatch(text) else None
+    """A whole number, however large."""
+    return int(text) if len(text) <= MOST_DIGITS and _INTEGER.fullmatch(text) else None
 
 
 def offset_in(cursor: str) -> int:
