@@ -20,7 +20,7 @@ def main() -> int:
             Path(folder), kills=options.kills, events=options.events, seed=options.seed, say=lambda s: print(s, flush=True)
         )
     print("\n".join(report.lines()))
-    return 1 if report.lost or report.lane_faults or report.wrongly_delivered or report.out_of_order else 0
+    return 1 if report.lost or report.lane_faults or report.wrongly_delivered or report.out_of_order or report.repeated else 0
 
 
 if __name__ == "__main__":

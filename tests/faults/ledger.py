@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults.receiver import CountingReceiver
+from tests.faults.repeats import unexplained
 from tests.hub import PARTS, Hub
 from tidings.log.port import Limit
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
@@ -26,6 +27,11 @@ from tidings.registry.rules import parse_name
 from tidings.registry.store import open_reader
 
 VICTIMS = (*PARTS, "supervisor")
+DELIVERERS = ("deliver", "supervisor")
+"""Who delivers, or takes with it who does; killing anybody else repeats nothing."""
+
+KEYS = 5
+BATCH = 20
 
 SUBSCRIPTIONS: dict[str, tuple[str, str | None, Callable[[int], bool]]] = {
     "everything": ("orders", None, lambda n: True),
@@ -41,18 +47,20 @@ SUBSCRIPTIONS: dict[str, tuple[str, str | None, Callable[[int], bool]]] = {
 POLICIES: dict[str, dict[str, object]] = {
     "in-order": {"ordering": "strict", "tries": 1000},
     "by-key": {"ordering": "key", "tries": 1000},
-    "batched": {"batchSize": 20, "batchTime": 0.1, "ordering": "strict", "tries": 1000},
+    "batched": {"batchSize": BATCH, "batchTime": 0.1, "ordering": "strict", "tries": 1000},
 }
 """Subscription → delivery policy, where it is not the default."""
 
-KEYS = 5
 ONE_LINE: dict[str, Callable[[int], int]] = {"in-order": lambda n: 0, "by-key": lambda n: n % KEYS, "batched": lambda n: 0}
 """Subscription → the line in which an event must keep its place. Topic `returns` has one publisher, so numbers rise."""
+
+ON_THEIR_WAY = {"in-order": 1, "by-key": KEYS, "batched": BATCH}
+"""Subscription → how many of its events may be on their way at once; a kill repeats no more than that."""
 
 
 @dataclass
 class Report:
-    """What came of it. `lost` and `extra_in_lanes` must be empty."""
+    """What came of it. The lists must be empty. `repeated`: deliveries that came again although no kill explains it."""
 
     kills: dict[str, int] = field(default_factory=dict)
     acknowledged: int = 0
@@ -63,6 +71,8 @@ class Report:
     wrongly_delivered: list[str] = field(default_factory=list)
     lane_faults: list[str] = field(default_factory=list)
     out_of_order: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    kill_times: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
     def lines(self) -> list[str]:
@@ -71,7 +81,7 @@ class Report:
             f"kills         {sum(self.kills.values())} ({kills})",
             f"acknowledged  {self.acknowledged} (and {self.unanswered} without an answer)",
             f"delivered     {self.delivered}",
-            f"duplicate     {self.duplicates}",
+            f"duplicate     {self.duplicates}, {len(self.repeated)} of them without a reason",
             f"lost          {len(self.lost)}",
             f"wrong         {len(self.wrongly_delivered)} delivered without matching",
             f"lanes         {len(self.lane_faults)} faults",
@@ -163,6 +173,7 @@ def run(folder: Path, *, kills: int, events: int, seed: int = 1, say: Callable[[
         _count(report, publishers, receiver)
         report.lane_faults = _lane_faults(hub.data, receiver)
         report.out_of_order = _out_of_order(receiver)
+        report.repeated = unexplained(receiver.repeats, report.kill_times, ON_THEIR_WAY)
     finally:
         hub.stop()
         receiver.close()
@@ -173,6 +184,8 @@ def run(folder: Path, *, kills: int, events: int, seed: int = 1, say: Callable[[
 def _kill(hub: Hub, victim: str, report: Report) -> None:
     """Kill it, as soon as it is there: one that was killed a moment ago comes back first."""
     hub.until(lambda: hub.kill(victim), 60, f"there is a {victim} to kill")
+    if victim in DELIVERERS:
+        report.kill_times.append(time.monotonic())
     report.kills[victim] = report.kills.get(victim, 0) + 1
     if victim == "supervisor":
         hub.start()

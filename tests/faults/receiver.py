@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter, defaultdict
 
 import msgspec
+
+from tests.faults.repeats import Repeat
 
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -19,11 +22,15 @@ _decode = msgspec.json.Decoder(_Head | list[_Head]).decode
 
 
 class CountingReceiver:
-    """Listens on a loopback port of its own in its own thread. `arrived[path][event id]` is how often it came."""
+    """Listens on a loopback port of its own in its own thread. `arrived[path][event id]` is how often it came;
+    `repeats` are those that came again.
+    """
 
     def __init__(self) -> None:
         self.arrived: dict[str, Counter[str]] = defaultdict(Counter)
         self.order: dict[str, list[str]] = defaultdict(list)
+        self.repeats: list[Repeat] = []
+        self._last: dict[tuple[str, str], float] = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self.port = 0
@@ -41,8 +48,12 @@ class CountingReceiver:
     def take(self, path: str, body: bytes) -> None:
         found = _decode(body)
         for head in found if isinstance(found, list) else [found]:
-            if not self.arrived[path][head.id]:
+            before, now = self._last.get((path, head.id)), time.monotonic()
+            self._last[path, head.id] = now
+            if before is None:
                 self.order[path].append(head.id)
+            else:
+                self.repeats.append(Repeat(path.removeprefix("/"), head.id, before, now))
             self.arrived[path][head.id] += 1
 
     def answer(self, transport: asyncio.Transport, path: str, body: bytes) -> None:

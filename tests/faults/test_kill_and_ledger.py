@@ -19,3 +19,4 @@ def test_nothing_acknowledged_is_lost_and_lanes_hold_everything_once_whatever_is
     assert report.wrongly_delivered == [], told
     assert report.lane_faults == [], told
     assert report.out_of_order == [], told
+    assert report.repeated == [], told

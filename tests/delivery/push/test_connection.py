@@ -188,6 +188,25 @@ def test_an_endpoint_that_wants_no_kept_connection_gets_a_new_one(answer: bytes)
     assert raw.connections == 2
 
 
+def test_a_connection_is_not_used_again_while_its_last_request_is_not_read() -> None:
+    async def scenario() -> None:
+        async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            """Answers at once and never reads the body."""
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await asyncio.sleep(30)
+
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0, limit=1 << 16)
+        place = Place("127.0.0.1", server.sockets[0].getsockname()[1])
+        parts = Opening("POST", "/in", "hub").request({}, bytes(32 << 20))
+        async with some_connections() as asked:
+            for _ in range(2):
+                assert (await asked.ask(place, Request("POST", parts, 5.0))).status == 200
+        server.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_connection_closed_at_rest_is_not_used_again() -> None:
     raw = Raw([OK])
 

@@ -208,3 +208,18 @@ def test_a_long_wait_is_not_cut_short_by_a_restart(tmp_path: Path) -> None:
         assert second.at - first.at >= 1.9
 
     in_world(tmp_path, scenario)
+
+
+def test_a_pause_that_the_endpoint_asked_for_outlasts_suspending(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        wishes = {"preset": "cloudevents", "inflight": 1}
+        async with a_pushed_lane(world, [Answer(429, {"retry-after": "2"}), Answer()], **wishes) as (lane, receiver):
+            await world.publish(3, lane)
+            await until(lambda: world.reader.lane(lane).detail.paused_until is not None)
+            assert await world.command(lane, Suspend()) == ""
+            assert await world.command(lane, Activate()) == ""
+            await final(world, lane, 3)
+        first, *rest = [arrival.at for arrival in receiver.arrivals]
+        assert min(rest) - first >= 1.9
+
+    in_world(tmp_path, scenario)

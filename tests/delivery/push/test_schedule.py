@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.delivery.worlds import quick_settings
+from tidings.clock import Instant
 from tidings.delivery.push.lane import LaneState
 from tidings.delivery.push.policy import policy_of
 from tidings.delivery.push.pushing import PushLane
@@ -118,7 +119,7 @@ def test_nobody_has_a_turn_while_the_engine_is_held(make: MakeLane) -> None:
 def test_a_suspended_lane_loses_its_turn(make: MakeLane) -> None:
     schedule, lane = Schedule(10), make(1)
     schedule.offer(lane)
-    lane.suspend(True)
+    lane.suspend(True, Instant(0))
     assert schedule.turn() is None
 
 

@@ -81,7 +81,7 @@ class Commands:
             return "there is no such subscription"
         match command.act:
             case Suspend():
-                lane.suspend(True)
+                lane.suspend(True, self._clock.now())
                 self._engine.wake(lane)
             case Activate():
                 lane.suspend(False, self._clock.now())
@@ -149,7 +149,7 @@ class Commands:
         return ""
 
     def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Offset]:
-        """The dead letters at these positions; all of the lane when there are none."""
-        letters = list(self._store.buried(lane.key, None))
+        """The dead letters at these positions; all of the lane when there are none. Without their copies: there may be many."""
+        letters = self._store.letters(lane.key, raised=False)
         chosen = {position.offset for position in positions}
         return [offset for offset in letters if not positions or offset in chosen]

@@ -160,7 +160,9 @@ class Connection(asyncio.Protocol):
             self._look()
 
     def eof_received(self) -> None:
-        """The endpoint says no more; the transport closes by itself then."""
+        """The endpoint says no more; the transport closes by itself then, but not before others may have taken it for their own."""
+        if self._waiter is None:
+            self._close()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.alive = False
@@ -223,7 +225,8 @@ class Connection(asyncio.Protocol):
     def _end(self, reuse: bool) -> None:
         waiter, self._waiter = self._waiter, None
         self._silence = math.inf
-        if reuse and self.alive:
+        # What the endpoint has not read of this request would stand in the way of the next.
+        if reuse and self.alive and self._transport is not None and not self._transport.get_write_buffer_size():
             self.fresh = False
             self._owner.free(self)
         else:

@@ -149,7 +149,7 @@ class PushLane:
         self.judge(now)
         return True
 
-    def suspend(self, suspended: bool, now: Instant = Instant(0)) -> None:
+    def suspend(self, suspended: bool, now: Instant) -> None:
         """Begin no attempts, or begin them again; what was being retried then has its whole time again."""
         if self.state.suspended and not suspended:
             for item in self.state.items():

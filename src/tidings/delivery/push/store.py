@@ -145,10 +145,10 @@ class DeliveryStore(Protocol):
         """Save all of it or none; durable when it returns. Raises LogUnavailable; the same flush may then be saved again."""
 
     def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
-        """Dead letters of a lane (None: all that are not raised; else these, raised ones too). As of the last save."""
+        """Dead letters of a lane, whole (None: all that are not raised; else these, raised ones too). As of the last save."""
 
-    def letters(self, key: LaneKey) -> Sequence[Offset]:
-        """Where the dead letters of a lane are, raised ones too, oldest first. As of the last save; cheap."""
+    def letters(self, key: LaneKey, raised: bool = True) -> Sequence[Offset]:
+        """Where the dead letters of a lane are, raised ones too or not, oldest first. As of the last save; cheap."""
 
     def result(self, command_id: str) -> str | None:
         """The result of a command that was applied, as of the last save."""

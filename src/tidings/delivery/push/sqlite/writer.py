@@ -102,10 +102,10 @@ class SqliteDeliveryStore:
                 rows = [row for o in offsets for row in self._db.execute(f'{query} AND "offset" = ?', (*key, o))]
         return {Offset(row[0]): Burial(key, *row) for row in rows}
 
-    def letters(self, key: LaneKey) -> Sequence[Offset]:
-        query = 'SELECT "offset" FROM dead_letters WHERE lane = ? AND partition = ? ORDER BY "offset"'
+    def letters(self, key: LaneKey, raised: bool = True) -> Sequence[Offset]:
+        query = 'SELECT "offset" FROM dead_letters WHERE lane = ? AND partition = ? AND raised <= ? ORDER BY "offset"'
         with self._lock, translating(self._path):
-            return [Offset(offset) for (offset,) in self._db.execute(query, key)]
+            return [Offset(offset) for (offset,) in self._db.execute(query, (*key, int(raised)))]
 
     def result(self, command_id: str) -> str | None:
         with self._lock, translating(self._path):
