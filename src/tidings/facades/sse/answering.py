@@ -133,7 +133,7 @@ class _Answer:
         now = self._now()
         if now >= idle:
             if not self._started:
-                raise StreamIdle(f"nothing came for {self._style.idle:g} s", expected="open the stream again")
+                raise StreamIdle(f"nothing came for {self._style.idle:g} s", expected="a stream that is opened again")
             return True
         if now >= comment:
             await self._write(COMMENT)
