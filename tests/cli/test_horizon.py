@@ -75,6 +75,12 @@ def test_what_is_wrong_is_told_with_file_and_path(shell: Shell, tmp_path: Path) 
     assert "b.yaml: spec.subsciptions" in " ".join(err.split()) and "did you mean subscriptions" in " ".join(err.split())
 
 
+def test_which_document_of_a_file_is_wrong_is_told(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(f"{EXPOSING}---{SPECIFICATION.replace('1.0.0', 'one')}")
+    err = " ".join(shell("apply", str(tmp_path / "all.yaml"))[2].split())
+    assert "all.yaml (document 2): spec.version: must begin with a digit" in err
+
+
 def test_everything_that_is_wrong_is_told(shell: Shell, tmp_path: Path) -> None:
     entries = ", ".join(f"{{eventType: t{n}.v1, deliverytype: sse}}" for n in range(15))
     _, _, err = shell("apply", folder_of(tmp_path, a=ROVER.format(name="bill", rest=f"subscriptions: [{entries}]")))

@@ -63,8 +63,7 @@ def _documents(file: FileText) -> list[Any]:
 
 def apply(hub: Hub, files: list[FileText], target: Target) -> None:
     """Apply all documents of these files at once, or nothing."""
-    counts = [(file.path, len(_documents(file))) for file in files]
-    owners = [path for path, many in counts for _ in range(many)]
+    owners = [label for file in files for label in _labels(file)]
     body = "\n---\n".join(file.text for file in files).encode()
     query = {"dryRun": True if target.dry_run else None, "team": target.team}
     path = f"/horizon/rover/v1/{target.environment}/apply"
@@ -79,7 +78,13 @@ def apply(hub: Hub, files: list[FileText], target: Target) -> None:
         say(line)
 
 
-def _placed(problem: HubProblem, owners: list[Path]) -> HubProblem:
+def _labels(file: FileText) -> list[str]:
+    """What each document of a file is called: the file, with a number where it holds several."""
+    many = len(_documents(file))
+    return [f"{file.path} (document {n})" if many > 1 else str(file.path) for n in range(1, many + 1)]
+
+
+def _placed(problem: HubProblem, owners: list[str]) -> HubProblem:
     """The refusal with the file of each fault."""
     violations = [one for one in problem.problem.get("violations") or () if isinstance(one, dict)]
     faults = [{"attribute": _place(one, owners), "detail": one.get("reason")} for one in violations]
@@ -87,7 +92,7 @@ def _placed(problem: HubProblem, owners: list[Path]) -> HubProblem:
     return HubProblem(sentence, {**problem.problem, "errors": faults})
 
 
-def _place(violation: dict[str, Any], owners: list[Path]) -> str:
+def _place(violation: dict[str, Any], owners: list[str]) -> str:
     number = violation.get("document", 0)
     file = f"{owners[number]}: " if isinstance(number, int) and number < len(owners) else ""
     return f"{file}{violation.get('path')}"
