@@ -11,6 +11,7 @@ from tests.filters.test_agreement import a_batch as batch_of
 from tests.filters.test_agreement import plainly, routes
 from tests.filters.test_router import BILLS, ORDERS, a_batch, a_route, numbered
 from tidings.events.model import Event
+from tidings.events.stored import head_of
 from tidings.filters import Router, RouteSpec
 from tidings.filters.routing import compiled, layout
 
@@ -120,3 +121,18 @@ def test_any_change_routes_as_a_new_router_does(
         found = router.updated(now).route(batch_of(published, topics))
     assert found.aside == []
     assert list(zip(found.lanes.tolist(), found.events.tolist(), strict=True)) == plainly(now, published, topics)
+
+
+def test_a_single_event_reaches_routes_that_came_later_however_often_it_is_asked() -> None:
+    before = [a_route(lane, f"n = {lane}") for lane in range(200)]
+    router = Router(before)
+    event = numbered(6)[5]
+
+    def lanes(of: Router) -> list[int]:
+        return sorted(of.route_one(1, ORDERS, head_of(event), event.data).lanes)
+
+    assert [lanes(router), lanes(router)] == [[5], [5]]
+    # The second answer is the one that a quick way would give, which knows only what was compiled together.
+    grown, shrunk = router.updated([*before, a_route(900, "n > 4")]), router.updated([*before[:5], *before[6:]])
+    assert [lanes(grown), lanes(grown)] == [[5, 900], [5, 900]]
+    assert [lanes(shrunk), lanes(shrunk)] == [[], []]
