@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from tests.delivery.worlds import until
 from tidings.clock import Instant, SystemClock
-from tidings.delivery.push.lane import LaneState, decode
+from tidings.delivery.push.lane import Item, LaneState, decode
 from tidings.delivery.push.ledger import Ledger, Saver
 from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, Tally
+from tidings.delivery.push.store import Applied, Attempted, Burial, Flush, LaneKey, Loaded, Tally
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition
 
@@ -111,5 +111,68 @@ def test_what_is_on_its_way_is_saved_as_open() -> None:
         (saved,) = flush.lanes
         assert (saved.low_water, saved.open_items, list(decode(saved.body).open)) == (4, 1, [5])
         assert ledger.open_items == 1
+
+    asyncio.run(scenario())
+
+
+def a_lane_of(number: int) -> PushLane:
+    return PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), Tally())
+
+
+def taken(lane: PushLane, offset: int) -> Item:
+    """An item of the lane that has just become final."""
+    item = lane.state.take(Offset(offset), Instant(1))
+    lane.state.close(item)
+    return item
+
+
+def test_who_waits_for_a_save_does_not_wait_for_the_records_of_others() -> None:
+    async def scenario() -> None:
+        ledger, busy, ordered = Ledger(), a_lane_of(1), a_lane_of(2)
+        for n in range(1, 4):
+            ledger.attempted(busy, an_attempt(n))
+        item = taken(ordered, 9)
+        ledger.released(ordered, Offset(4))
+        ledger.leaving(ordered, item)
+        first = ledger.collect_urgent(Instant(2))
+        assert first is not None
+        assert ([lane.key.lane for lane in first.lanes], first.attempts, first.released) == ([2], [], [(ordered.key, 4)])
+        assert ledger.saved() == [(ordered, item)]
+        assert (ledger.urgent.is_set(), ledger.wanted.is_set()) == (False, True)
+        rest = ledger.collect(Instant(3))
+        assert rest is not None
+        assert ([lane.key.lane for lane in rest.lanes], [one.offset for one in rest.attempts]) == ([1], [1, 2, 3])
+        assert not ledger.wanted.is_set()
+        assert ledger.collect(Instant(4)) is ledger.collect_urgent(Instant(4)) is None
+
+    asyncio.run(scenario())
+
+
+def test_commands_are_saved_together_with_all_lanes() -> None:
+    async def scenario() -> None:
+        ledger, changed, ordered = Ledger(), a_lane_of(1), a_lane_of(2)
+        ledger.touch(changed)
+        ledger.applied(Applied("c1", Instant(1), "done"))
+        ledger.leaving(ordered, taken(ordered, 9))
+        flush = ledger.collect_urgent(Instant(2))
+        assert flush is not None
+        assert ({lane.key.lane for lane in flush.lanes}, [one.id for one in flush.applied]) == ({1, 2}, ["c1"])
+
+    asyncio.run(scenario())
+
+
+def test_an_ordered_lane_is_saved_at_once_and_the_others_in_their_time() -> None:
+    async def scenario() -> None:
+        ledger, store, busy, ordered = Ledger(), FullDisk(failures=0), a_lane_of(1), a_lane_of(2)
+        saver = Saver(ledger, store, SystemClock(), 3600)
+        running = asyncio.create_task(saver.run())
+        ledger.attempted(busy, an_attempt(1))
+        for n in range(1, 4):
+            ledger.leaving(ordered, taken(ordered, n))
+            await until(lambda n=n: len(store.saved) == n)
+        assert [[lane.key.lane for lane in flush.lanes] for flush in store.saved] == [[2], [2], [2]]
+        running.cancel()
+        await saver.close()
+        assert [attempt.offset for attempt in store.saved[-1].attempts] == [1]
 
     asyncio.run(scenario())

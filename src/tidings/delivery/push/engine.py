@@ -350,7 +350,7 @@ class Engine:
         """A save is durable: lines move on, and what waited for room begins."""
         for lane, item in self.ledger.saved():
             self._left(lane, item)
-        self._plan_burst()
+        self._begin_more()
 
     def _left(self, lane: PushLane, item: Item) -> None:
         head = lane.gate.leave(item) if lane.gate.ordered else None

@@ -1,4 +1,8 @@
-"""What happened since the last save, gathered into one flush; and the loop that saves it in groups."""
+"""What happened since the last save, gathered into one flush; and the loop that saves it in groups.
+
+Ordered lanes wait for their saves, so these come at once, back to back, and hold only such lanes. The rest is saved once an
+interval: a flush with all the retries of bad endpoints took ten times as long, and every ordered lane waited for it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.causes import target_of
@@ -24,50 +27,57 @@ MOST_UNSAVED = 50_000
 """Records that may wait for a save; beyond that no new attempts begin until they are saved."""
 
 
+class Notes:
+    """What happened in one lane since it was last saved."""
+
+    __slots__ = ("attempts", "burials", "lane", "raised", "released")
+
+    def __init__(self, lane: PushLane) -> None:
+        self.lane = lane
+        self.attempts: list[Attempted] = []
+        self.burials: list[Burial] = []
+        self.raised: list[Offset] = []
+        self.released: list[Offset] = []
+
+
 class Ledger:
-    """Gathers. Everything here is lost in a crash, and then happens again."""
+    """Gathers, lane by lane. Everything here is lost in a crash, and then happens again."""
 
     def __init__(self) -> None:
         self.wanted = asyncio.Event()
-        self._touched: dict[LaneKey, PushLane] = {}
-        self._attempts: list[Attempted] = []
-        self._burials: list[Burial] = []
-        self._raised: list[tuple[LaneKey, Offset]] = []
-        self._released: list[tuple[LaneKey, Offset]] = []
+        self.urgent = asyncio.Event()
+        self._notes: dict[LaneKey, Notes] = {}
+        self._attempts = 0
         self._applied: list[Applied] = []
         self._commands: Marks | None = None
         self._leaving: list[tuple[PushLane, Item]] = []
         self._being_saved: list[tuple[PushLane, Item]] = []
-        self.urgent = asyncio.Event()
         self.open_items = 0
 
     @property
     def full(self) -> bool:
-        return len(self._attempts) >= MOST_UNSAVED
+        return self._attempts >= MOST_UNSAVED
 
     def touch(self, lane: PushLane) -> None:
         """The lane's state changed."""
-        if lane.key not in self._touched:
-            self._touched[lane.key] = lane
+        if lane.key not in self._notes:
+            self._notes[lane.key] = Notes(lane)
             self.wanted.set()
 
     def attempted(self, lane: PushLane, record: Attempted) -> None:
-        self._attempts.append(record)
-        self.touch(lane)
+        self._of(lane).attempts.append(record)
+        self._attempts += 1
 
     def buried(self, lane: PushLane, burial: Burial) -> None:
-        self._burials.append(burial)
-        self.touch(lane)
+        self._of(lane).burials.append(burial)
 
     def raised(self, lane: PushLane, offset: Offset) -> None:
         """A dead letter is sent again: hidden, its copy kept."""
-        self._raised.append((lane.key, offset))
-        self.touch(lane)
+        self._of(lane).raised.append(offset)
 
     def released(self, lane: PushLane, offset: Offset) -> None:
         """A dead letter and its copy are no longer needed."""
-        self._released.append((lane.key, offset))
-        self.touch(lane)
+        self._of(lane).released.append(offset)
 
     def leaving(self, lane: PushLane, item: Item) -> None:
         """An item of an ordered lane is final. Others wait for that to be saved, so it is saved at once."""
@@ -95,33 +105,54 @@ class Ledger:
         """Everything since the last call as one flush; None when there is nothing."""
         if not self.wanted.is_set():
             return None
-        self.wanted.clear()
+        notes, self._notes = list(self._notes.values()), {}
+        applied, self._applied = self._applied, []
+        commands, self._commands = self._commands, None
+        return self._flush(notes, applied, commands, at)
+
+    def collect_urgent(self, at: Instant) -> Flush | None:
+        """The lanes in which somebody waits for the save; what lanes without order have gathered would only hold it up.
+
+        Everything, when commands were applied: they are saved together with all lanes that they changed.
+        """
+        if self._applied or self._commands is not None:
+            return self.collect(at)
+        keys = dict.fromkeys(lane.key for lane, _ in self._leaving)
+        return self._flush([self._notes.pop(key) for key in keys], [], None, at) if keys else None
+
+    def _of(self, lane: PushLane) -> Notes:
+        self.touch(lane)
+        return self._notes[lane.key]
+
+    def _flush(self, notes: Sequence[Notes], applied: Sequence[Applied], commands: Marks | None, at: Instant) -> Flush:
         self.urgent.clear()
+        if not self._notes and not self._applied and self._commands is None:
+            self.wanted.clear()
         self._being_saved += self._leaving
         self._leaving = []
         flush = Flush(
-            lanes=[lane.saved() for lane in self._touched.values()],
-            firsts={key: self._firsts_of(lane) for key, lane in self._touched.items() if lane.firsts.offsets},
-            attempts=self._attempts,
-            burials=self._burials,
-            raised=self._raised,
-            released=self._released,
-            applied=self._applied,
-            commands=self._commands,
+            lanes=[one.lane.saved() for one in notes],
+            firsts={one.lane.key: _firsts_of(one.lane) for one in notes if one.lane.firsts.offsets},
+            attempts=[attempt for one in notes for attempt in one.attempts],
+            burials=[burial for one in notes for burial in one.burials],
+            raised=[(one.lane.key, offset) for one in notes for offset in one.raised],
+            released=[(one.lane.key, offset) for one in notes for offset in one.released],
+            applied=applied,
+            commands=commands,
             at=at,
         )
-        for lane in self._touched.values():
+        self._attempts -= len(flush.attempts)
+        for lane in (one.lane for one in notes):
             self.open_items += lane.state.size - lane.counted
             lane.counted = lane.state.size
-        self._touched, self._commands = {}, None
-        self._attempts, self._burials, self._raised, self._released, self._applied = [], [], [], [], []
         return flush
 
-    def _firsts_of(self, lane: PushLane) -> Firsts:
-        firsts, lane.firsts = lane.firsts, Firsts()
-        if lane.policy is not None:
-            firsts.target = target_of(lane.policy.url)
-        return firsts
+
+def _firsts_of(lane: PushLane) -> Firsts:
+    firsts, lane.firsts = lane.firsts, Firsts()
+    if lane.policy is not None:
+        firsts.target = target_of(lane.policy.url)
+    return firsts
 
 
 class Saver:
@@ -140,32 +171,51 @@ class Saver:
         self.on_saved: Callable[[], None] = lambda: None
 
     async def run(self) -> None:
-        """Save whenever something happened, at most once an interval; an idle engine sleeps here."""
+        """Save whenever something happened: at once where somebody waits for it, the rest once an interval.
+
+        An idle engine sleeps here.
+        """
         while True:
             await self._ledger.wanted.wait()
-            if not self._ledger.urgent.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._ledger.urgent.wait(), self._pause)
-            await self.save()
+            if not await self._saved_urgently(self._clock.monotonic() + self._pause):
+                await self.save()
+
+    async def _saved_urgently(self, until: float) -> bool:
+        """Save what somebody waits for, group after group, until then. Whether that was all there is."""
+        while (left := until - self._clock.monotonic()) > 0:
+            try:
+                # Not `wait_for`: its task would cost two more rounds of a loop that may be busy.
+                async with asyncio.timeout(left):
+                    await self._ledger.urgent.wait()
+            except TimeoutError:
+                return False
+            await self._save(lambda: self._ledger.collect_urgent(self._clock.now()))
+            if not self._ledger.wanted.is_set():
+                return True
+        return False
 
     async def save(self) -> None:
         """Everything that happened before this call is durable when it returns."""
+        await self._save(self._gathered)
+
+    async def _save(self, gather: Callable[[], Flush | None]) -> None:
         async with self._turn:
             # A flush that failed comes first: what happened since builds on it.
             if self._unsaved is not None:
                 await self._save_surely()
-            if self._collect():
+            self._unsaved = gather()
+            if self._unsaved is not None:
                 await self._save_surely()
 
     async def trim(self, before: Instant) -> None:
-        """Remove old records, some slices of them."""
-        async with self._turn:
-            try:
-                for _ in range(TRIM_SLICES):
+        """Remove old records, some slices of them. Saves pass between any two."""
+        try:
+            for _ in range(TRIM_SLICES):
+                async with self._turn:
                     if not await self._on_thread(self._store.trim, before):
                         return
-            except LogUnavailable as error:
-                logger.warning("%s", error)
+        except LogUnavailable as error:
+            logger.warning("%s", error)
 
     async def close(self, patience: float = 5.0) -> None:
         """Save what there is, if that is possible within `patience` seconds, and end the thread."""
@@ -173,12 +223,12 @@ class Saver:
             await asyncio.wait_for(self.save(), patience)
         self._thread.shutdown()
 
-    def _collect(self) -> bool:
+    def _gathered(self) -> Flush | None:
         began = self._clock.monotonic()
-        self._unsaved = self._ledger.collect(self._clock.now())
+        flush = self._ledger.collect(self._clock.now())
         # Gathering large states must not take more than a tenth of the loop's time.
         self._pause = max(self._interval, 10 * (self._clock.monotonic() - began))
-        return self._unsaved is not None
+        return flush
 
     async def _save_surely(self) -> None:
         """Try until the flush is saved; meanwhile no new attempts begin."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -20,9 +21,8 @@ from tidings.delivery.push.sqlite.schema import (
     LANE_COLUMNS,
     WAL_BYTES,
     delivery_file,
-    places,
 )
-from tidings.delivery.push.store import Burial, Flush, LaneKey, Loaded, SavedLane, Tally
+from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, SavedLane, Tally
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.log.sqlite.files import open_writer, translating
 from tidings.log.sqlite.hold import Hold
@@ -55,8 +55,11 @@ _CUTS = (
 )
 
 
-_FIRSTS = f"INSERT INTO firsts (first, {FIRSTS_COLUMNS}) VALUES (?, {places(FIRSTS_COLUMNS)})"
-_ATTEMPTS = f"INSERT INTO attempts (number, {ATTEMPT_COLUMNS}) VALUES (?, {places(ATTEMPT_COLUMNS)})"
+_LANES = f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS})"
+_FIRSTS = f"INSERT INTO firsts (first, {FIRSTS_COLUMNS})"
+_ATTEMPTS = f"INSERT INTO attempts (number, {ATTEMPT_COLUMNS})"
+_ROWS = 64
+"""Rows in one statement at the most."""
 
 
 class SqliteDeliveryStore:
@@ -166,29 +169,32 @@ class SqliteDeliveryStore:
 
     def _write(self, flush: Flush) -> None:
         run, many = self._db.execute, self._db.executemany
-        many(f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS}) VALUES ({places(LANE_COLUMNS)})", map(_lane_row, _stamped(flush)))
+        self._insert(_LANES, list(map(_lane_row, _stamped(flush))))
         number, size = int(run("SELECT next FROM numbers").fetchone()[0]), 0
+        rows: list[tuple[object, ...]] = []
         for key, firsts in flush.firsts.items():
             packed = [column.tobytes() for column in (firsts.offsets, firsts.at, firsts.milliseconds, firsts.status)]
             count, upto = len(firsts.offsets), firsts.at[-1]
             low, high = min(firsts.offsets), max(firsts.offsets)
             filed = (low, high, bin_of(low, high), firsts.target)
-            run(_FIRSTS, (number, *key, count, upto, *packed, *filed))
+            rows.append((number, *key, count, upto, *packed, *filed))
             number += count
             size += 150 + len(firsts.target) + 22 * count
-        many(
-            _ATTEMPTS,
-            (
-                (number + n, *a.key, a.offset, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause, a.target, a.upto)
-                for n, a in enumerate(flush.attempts)
-            ),
-        )
+        self._insert(_FIRSTS, rows)
+        self._insert(_ATTEMPTS, [_attempt_row(number + n, attempt) for n, attempt in enumerate(flush.attempts)])
         size += sum(150 + len(a.target) + len(a.cause) for a in flush.attempts)
         run("UPDATE numbers SET next = ?, bytes = bytes + ?", (number + len(flush.attempts), size))
         self._write_letters(flush)
         many("INSERT OR IGNORE INTO applied VALUES (?, ?, ?)", ((a.id, a.at, a.result) for a in flush.applied))
         if flush.commands is not None:
             many("INSERT OR REPLACE INTO marks VALUES (?, ?)", flush.commands.items())
+
+    def _insert(self, into: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Many rows in one statement: each lets go of the interpreter lock, and has to get it back from a busy event loop."""
+        for first in range(0, len(rows), _ROWS):
+            some = rows[first : first + _ROWS]
+            row = f"({','.join('?' * len(some[0]))})"
+            self._db.execute(f"{into} VALUES {','.join([row] * len(some))}", list(chain.from_iterable(some)))
 
     def _write_letters(self, flush: Flush) -> None:
         here = 'lane = ? AND partition = ? AND "offset" = ?'
@@ -213,6 +219,10 @@ def _lane_row(stamped: tuple[SavedLane, Instant]) -> tuple[object, ...]:
     counted = msgspec.msgpack.encode(msgspec.structs.astuple(tally)[len(columns) :])
     detail = msgspec.json.encode(lane.detail)
     return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *columns, at, detail, counted)
+
+
+def _attempt_row(number: int, a: Attempted) -> tuple[object, ...]:
+    return (number, *a.key, a.offset, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause, a.target, a.upto)
 
 
 def _flat(letters: Sequence[tuple[LaneKey, Offset]]) -> Iterable[tuple[int, int, int]]:
