@@ -26,9 +26,9 @@ from tidings.registry.store import open_reader
 class Lane:
     """A subscription, and what the pipeline does for it."""
 
-    def __init__(self, api: ApiProcess, name: str, topic: str) -> None:
+    def __init__(self, api: ApiProcess, name: str, topic: str, **fields: Any) -> None:
         self.api, self.name = api, name
-        body = {"topic": topic, "delivery": {"kind": "pull"}}
+        body = {"topic": topic, "delivery": {"kind": "pull"}, **fields}
         answer = api.call("PUT", f"/api/subscriptions/{name}", body)
         assert answer.status == 201, answer.body
         with open_reader(api.data) as registry:
@@ -125,6 +125,24 @@ def test_only_lanes_that_wait_to_be_fetched_have_a_feed(lane: Lane) -> None:
     (listed,) = [one for one in lane.api.call("GET", "/feeds").json["feeds"] if "subscription" in one]
     assert listed["subscription"] == "billing" and listed["url"] == "/feeds/~billing" and listed["consistent"] is False
     assert lane.api.call("POST", "/api/feeds/~billing/partitions", {"method": "close", "count": 2}).status == 404
+
+
+def test_what_is_past_the_retention_of_its_subscription_is_passed_over(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        Feed(api, 1, name="orders")
+        brief = Lane(api, "brief", "orders", retention="1s")
+        offsets = publish(api, 3)
+        brief.route(offsets)
+        deadline = time.monotonic() + 20
+        while (page := taken_apart(brief.get("?n=1&cursor0=_first"))).events and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert page.events == [] and int(page.cursors[0]) == offsets[-1]
+        retentions = {one["url"]: one["retention"] for one in api.call("GET", "/feeds").json["feeds"]}
+        assert retentions["/feeds/~brief"] == 1 < retentions["/feeds/orders"]
+        api.call("PUT", "/api/subscriptions/brief", {"topic": "orders", "delivery": {"kind": "pull"}, "retention": "1h"})
+        brief.route(more := publish(api, 2))
+        assert len(taken_apart(brief.get("?n=1&cursor0=_first")).events) == len(more)
+        brief.close()
 
 
 def test_a_lane_is_read_by_its_owner_only(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from tidings.log.block import DIGEST, REFERENCE, offsets_of
@@ -15,14 +15,23 @@ _BLOCKS = 8
 class LaneSource:
     """The entries of one lane. Cursors are offsets of the log, as in the feed of a topic; it ends where routing has come to.
 
-    `topics`: where its entries can come from, to know what of them was removed.
+    `topics`: where its entries can come from, to know what of them was removed. `counts`: whether an entry can still be fetched;
+    what cannot is passed over, as in every other way of delivery.
     """
 
-    def __init__(self, lanes: LanesReader, log: LogReader, lane: LaneNumber, topics: Sequence[TopicNumber]) -> None:
+    def __init__(
+        self,
+        lanes: LanesReader,
+        log: LogReader,
+        lane: LaneNumber,
+        topics: Sequence[TopicNumber],
+        counts: Callable[[Entry], bool],
+    ) -> None:
         self._lanes = lanes
         self._log = log
         self._lane = lane
         self._topics = topics
+        self._counts = counts
 
     def extent(self) -> Extent:
         """See `Source.extent`."""
@@ -40,6 +49,7 @@ class LaneSource:
         fitting = max(1, sum(size <= limit.bytes for size in accumulate(row[4] for row in rows)))
         if fitting < len(rows):
             rows, reached = rows[:fitting], rows[fitting - 1][0]
+        rows = [row for row in rows if self._counts(found[Position(EMBEDDED, row[0])])]
         if share.residues:
             rows = [row for row in rows if row[1] % share.modulus in share.residues]
         return Slice(rows, reached, overtaken=gone)

@@ -14,11 +14,13 @@ from tidings.delivery.feeds.sources import SharedSlices, TopicSource
 from tidings.errors import Malformed
 from tidings.facades.feeds.refusals import Refused, refused
 from tidings.facades.parts import Parts
+from tidings.log.port import Entry
 from tidings.log.position import LaneNumber
 from tidings.registry.feeds import Feed, Layout
 from tidings.registry.model import Pull, Subscription, Topic
 from tidings.registry.rules import parse_name
 from tidings.registry.rules.approvals import sourced
+from tidings.registry.rules.retentions import Kept, Retentions
 
 FOREVER = "forever"
 OF_SUBSCRIPTION = "~"
@@ -90,16 +92,26 @@ class Feeds:
         """The feed of a subscription (FEED-25)."""
         topics = self._parts.snapshot.topics
         read = [topics[name] for name in sourced(subscription, topics)]
-        settings = Feed()
+        settings, lane = Feed(), subscription.lane
+        counts = self._still_counts(subscription)
         return OpenFeed(
             label=f"{OF_SUBSCRIPTION}{subscription.name}",
-            key=f"{OF_SUBSCRIPTION}{subscription.lane}",
+            key=f"{OF_SUBSCRIPTION}{lane}",
             settings=settings,
             layout=layout_of(settings),
-            source=LaneSource(self._parts.lanes, self._parts.reader, subscription.lane, [one.number for one in read]),
-            promise=lambda: self._lane_repeats_nothing(subscription.lane, read),
-            lane=subscription.lane,
+            source=LaneSource(self._parts.lanes, self._parts.reader, lane, [one.number for one in read], counts),
+            promise=lambda: self._lane_repeats_nothing(lane, read),
+            lane=lane,
         )
+
+    def kept_by(self, subscription: Subscription) -> Kept:
+        """How long events can be fetched by a subscription."""
+        return Retentions(self._parts.snapshot, self._parts.settings.topics.retention).of(subscription)
+
+    def _still_counts(self, subscription: Subscription) -> Callable[[Entry], bool]:
+        """Whether an entry can still be fetched: a subscription may say for itself how long."""
+        kept, now = self.kept_by(subscription), self._parts.clock.now
+        return (lambda entry: kept.until(entry.position, entry.at) > now()) if kept.own else lambda _: True
 
     def _lane_repeats_nothing(self, lane: LaneNumber, read: Sequence[Topic]) -> bool:
         """What its topics promise, unless the lane was rewound or something of it was sent again (FEED-29)."""

@@ -11,7 +11,8 @@ from tidings.facades.feeds.finding import Feeds, OpenFeed, reads
 from tidings.facades.feeds.query import LARGEST_PAGE, LONGEST_WAIT, PAGE
 from tidings.facades.parts import Parts
 from tidings.registry.feeds import LONGEST_LINE
-from tidings.registry.model import Pull, Topic
+from tidings.registry.model import Pull, Subscription, Topic
+from tidings.registry.rules.approvals import sourced
 
 
 def listing(parts: Parts, feeds: Feeds, by: Principal) -> dict[str, Any]:
@@ -20,16 +21,27 @@ def listing(parts: Parts, feeds: Feeds, by: Principal) -> dict[str, Any]:
     mine = [one for _, one in sorted(parts.snapshot.subscriptions.items()) if isinstance(one.delivery, Pull) and reads(by, one)]
     return {
         "feeds": [
-            *({"topic": str(topic.name), **_promises(parts, feeds.of_topic(topic), topic)} for topic in topics),
-            *({"subscription": str(one.name), **_promises(parts, feeds.of_lane(one), None)} for one in mine),
+            *({"topic": str(topic.name), **_of_topic(parts, feeds, topic)} for topic in topics),
+            *({"subscription": str(one.name), **_of_lane(parts, feeds, one)} for one in mine),
         ]
     }
 
 
-def _promises(parts: Parts, feed: OpenFeed, topic: Topic | None) -> dict[str, Any]:
-    defaults, settings = parts.settings.topics, feed.settings
-    retention = topic.retention if topic is not None else None
-    largest = topic.max_event_bytes if topic is not None else None
+def _of_topic(parts: Parts, feeds: Feeds, topic: Topic) -> dict[str, Any]:
+    defaults, largest = parts.settings.topics, topic.max_event_bytes
+    retention = defaults.retention if topic.retention is None else topic.retention
+    return _promises(feeds.of_topic(topic), retention, defaults.max_event_bytes if largest is None else largest)
+
+
+def _of_lane(parts: Parts, feeds: Feeds, subscription: Subscription) -> dict[str, Any]:
+    topics, default = parts.snapshot.topics, parts.settings.topics.max_event_bytes
+    limits = [topics[name].max_event_bytes for name in sourced(subscription, topics)]
+    largest = max((default if limit is None else limit for limit in limits), default=default)
+    return _promises(feeds.of_lane(subscription), feeds.kept_by(subscription).seconds, largest)
+
+
+def _promises(feed: OpenFeed, retention: float, largest: int) -> dict[str, Any]:
+    settings = feed.settings
     return {
         "url": f"/feeds/{quote(feed.label, safe='~:')}",
         "aliases": list(settings.aliases),
@@ -37,10 +49,10 @@ def _promises(parts: Parts, feed: OpenFeed, topic: Topic | None) -> dict[str, An
         "partitions": len(opened(feed.layout)),
         "exactlyOnce": feed.exactly_once,
         "consistent": feed.consistent,
-        "retention": defaults.retention if retention is None else retention,
+        "retention": retention,
         "pageSize": {"default": PAGE, "max": LARGEST_PAGE},
         "maxWait": LONGEST_WAIT,
         "lineLimit": {"bytes": LONGEST_LINE, "over": settings.line_limit},
-        "maxEventBytes": defaults.max_event_bytes if largest is None else largest,
+        "maxEventBytes": largest,
         "v1Data": settings.v1_data,
     }
