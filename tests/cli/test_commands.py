@@ -150,7 +150,8 @@ def test_a_delivery_policy_is_chosen_shown_and_changed(shell: Shell, topic: str)
     assert (made["preset"], made["rate"], made["retryFirst"]) == ("hermes", 5, 2)
     changed = shell("subscription", "policy", f"{topic}-paced", "--set", "ordering=strict", "--json").json
     assert (changed["wished"]["rate"], changed["inForce"]["ordering"]) == (5, "strict")
-    assert "strict" in shell("subscription", "policy", f"{topic}-paced").out
+    shown = [line.split() for line in shell("subscription", "policy", f"{topic}-paced").out.splitlines()]
+    assert ["ordering", "strict"] in shown and ["rate", "5.0"] in shown and ["retryFirst", "2.0"] in shown
     anew = shell("subscription", "policy", f"{topic}-paced", "--preset", "vng", "--json").json
     assert (anew["wished"]["rate"], anew["inForce"]["preset"]) == (None, "vng")
     assert shell("subscription", "policy", f"{topic}-paced", "--set", "colour=red").code == 1
@@ -177,6 +178,9 @@ def test_commands_to_a_lane_are_taken_also_while_delivery_is_away(shell: Shell, 
     assert "no dead letters" in shell("subscription", "dead-letters", f"{topic}-s").out
     assert "nothing was delivered" in shell("subscription", "deliveries", f"{topic}-s").out
     assert "no dead letters" in shell("dead-letters", f"{topic}-s").out
+    assert shell("dead-letters", f"{topic}-s", "0-1", "--drop", "--json").json == {"applied": False}
+    assert "--drop" in shell("dead-letters", f"{topic}-s", "0-1").err
+    assert "--dead-letters" in shell("redeliver", f"{topic}-s").err
     assert "nothing was delivered" in shell("deliveries", f"{topic}-s").out
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.command import Hub, command
+from tidings.cli.policy_words import in_words
 from tidings.cli.show import print_document, print_json, say
 from tidings.client.http import segment
 from tidings.errors import Rejected
@@ -15,7 +16,11 @@ from tidings.errors import Rejected
 Preset = Annotated[str | None, typer.Option("--preset", help="default, horizon, hermes, hermes-batch, vng or cloudevents.")]
 PolicySetting = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A part of the delivery policy, such as rate=5 or ordering=strict."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A part of the delivery policy, such as rate=5 or ordering=strict; rate=null goes back to the preset.",
+    ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
 
@@ -50,7 +55,7 @@ def policy(hub: Hub, name: Name, preset: Preset = None, setting: PolicySetting =
         # A new preset starts from its own values; settings alone go over what is wished for already.
         kept = {} if preset is not None else {key: value for key, value in found["wished"].items() if value is not None}
         found = hub.client.put(path, {**kept, **({"preset": preset} if preset else {}), **settings_in(setting)})
-    print_json(found) if hub.json else print_document(found["inForce"])
+    print_json(found) if hub.json else print_document(in_words(found["inForce"]))
 
 
 def breaker(hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close", help="Send what waits now.")] = False) -> None:

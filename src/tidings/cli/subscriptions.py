@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 import typer
 
@@ -206,6 +207,8 @@ def redeliver(
     dead_letters: Annotated[bool, typer.Option("--dead-letters", help="All dead letters.")] = False,
 ) -> None:
     """Send events again, whatever became of them before."""
+    if not cursors and not dead_letters:
+        raise Rejected("nothing is named to be sent again", expected="cursors, or --dead-letters")
     wanted = {"positions": cursors or [], "deadLetters": dead_letters}
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/redeliver", wanted)
     told(hub, done, "they are sent again")
@@ -216,13 +219,17 @@ def dead_letters(
     hub: Hub,
     name: SubscriptionName,
     limit: Limit = 20,
-    drop: Annotated[bool, typer.Option("--drop", help="Forget them all.")] = False,
+    cursors: Annotated[list[str] | None, typer.Argument(metavar="[CURSOR]...", help="With --drop: those to forget.")] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Forget these, or all.")] = False,
 ) -> None:
     """Show the events that will not be tried again unless asked."""
     path = f"/api/subscriptions/{segment(name)}/dead-letters"
     if drop:
-        told(hub, hub.client.delete(path), "the dead letters are gone")
+        named = urlencode([("position", cursor) for cursor in cursors or []])
+        told(hub, hub.client.delete(f"{path}?{named}" if named else path), "the dead letters are gone")
         return
+    if cursors:
+        raise Rejected("cursors say which dead letters to forget", expected="--drop; `deliveries` shows one event")
     found = hub.client.get(path, {"limit": limit})
     if hub.json:
         print_json(found)

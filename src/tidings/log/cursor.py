@@ -24,7 +24,11 @@ def marks_of(cursor: str) -> Marks:
     for part in cursor.split("."):
         partition, _, offset = part.partition("-")
         if not _is_number(partition) or not _is_number(offset):
-            raise Malformed("this is no cursor", found=cursor, expected="a cursor as this API gave it, _first or _last")
+            raise Malformed(
+                "this is no cursor",
+                found=cursor,
+                expected="a cursor as this API gave it, _first, _last, or a time where one may stand",
+            )
         marks[Partition(int(partition))] = Offset(int(offset))
     return marks
 

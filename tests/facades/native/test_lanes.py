@@ -335,3 +335,15 @@ def test_one_dead_letter_is_read_sent_again_and_forgotten(api: ApiProcess) -> No
     position = position_of(letter["cursor"])
     acts = [command.act for command in owner.commands[-3:]]
     assert acts == [Redeliver((position,)), Redeliver(dead_letters=True), DropDeadLetters((position,))]
+
+
+def test_a_dead_letter_of_which_nothing_is_left_does_not_hide_the_others(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
+        _deliver(api.data)
+        store = SqliteDeliveryStore(api.data)
+        store.save(Flush(burials=[Burial(KEY, Offset(3), "timeout after 3 tries", 3, NOON, NOON, b"", None)]))
+        store.close()
+        whole, empty = api.call("GET", "/api/subscriptions/billing/dead-letters").json["deadLetters"]
+        assert (whole["event"]["id"], empty["event"], empty["reason"]) == ("1", None, "timeout after 3 tries")

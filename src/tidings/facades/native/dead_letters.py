@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from tidings.delivery.push.port import DeadLetter
-from tidings.errors import NotFound
+from tidings.errors import Malformed, NotFound
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_json
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
@@ -33,7 +33,7 @@ class DeadLetterView(Wire):
     tries: int
     first_at: str
     last_at: str
-    event: Any
+    event: Any = Field(description="The event as JSON; null where no copy of it is left.")
 
 
 class DeadLetterList(Wire):
@@ -76,8 +76,16 @@ def _dead_letter(letter: DeadLetter) -> DeadLetterView:
         tries=letter.tries,
         first_at=time_of(letter.first_at) or "",
         last_at=time_of(letter.last_at) or "",
-        event=msgspec.json.decode(structured_json(event_from(letter.head, letter.data))),
+        event=_event_of(letter),
     )
+
+
+def _event_of(letter: DeadLetter) -> Any:
+    """The event as JSON; None when its copy cannot be read, or its retention ended before one could be made."""
+    try:
+        return msgspec.json.decode(structured_json(event_from(letter.head, letter.data)))
+    except Malformed:
+        return None
 
 
 @router.delete("/api/subscriptions/{name:path}/dead-letters", responses=LATER)
