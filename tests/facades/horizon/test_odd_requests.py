@@ -65,3 +65,11 @@ def test_nothing_that_is_asked_for_is_a_mistake_of_the_hub(tmp_path: Path) -> No
             assert answer.status in EXPECTED, (method, path + query, body, answer)
             if answer.status >= 400:
                 assert answer.json["type"] == "about:blank" and answer.json["status"] == answer.status
+
+
+def test_the_place_of_a_fault_is_told_once(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        Door(api).applied(exposing(), a_specification(), a_rover("bill", subscriptions=[an_entry()]))
+        answer = Door(api).decide("x", "PERHAPS")
+        assert (answer.status, answer.json["violations"][0]["path"]) == (400, "decision")
+        assert answer.json["violations"][0]["reason"] == "Invalid enum value 'PERHAPS'"

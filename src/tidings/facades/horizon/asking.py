@@ -98,13 +98,10 @@ async def json_of(request: Request, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(await body_of(request), type=kind)
     except msgspec.ValidationError as error:
-        raise InvalidDocument([EventFault(0, _place(str(error)), "invalid", str(error))]) from error
+        reason, _, place = str(error).partition(" - at `$")
+        raise InvalidDocument([EventFault(0, place.rstrip("`").lstrip("."), "invalid", reason)]) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"this cannot be read as JSON: {error}") from error
-
-
-def _place(told: str) -> str:
-    return told.rpartition(" - at `$")[2].rstrip("`").lstrip(".") if " - at `$" in told else ""
 
 
 def answer_refusal(refusal: Refusal) -> Response:
