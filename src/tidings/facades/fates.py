@@ -150,13 +150,16 @@ class Fates:
         return above, below
 
     def _asked_states(self, subscription: Subscription, states: frozenset[str], kept: Kept) -> frozenset[str]:
-        """States to look for: an expired event may be an open one that nobody has come to yet, if the oldest open one is old."""
+        """States to look for: an expired event may be an open one that nobody has come to yet, if the oldest open one is old.
+
+        Which of the open ones expires first is not known where retention was changed: newer ones may count for less.
+        """
         if EXPIRED not in states:
             return states
         low = self._parts.delivery.lane(subscription.lane).low_water
         for block in self._parts.lanes.blocks(subscription.lane, low, EMBEDDED, 1):
             for entry in self._parts.reader.fetch([Position(EMBEDDED, max(block.first, Offset(low + 1)))]).values():
-                return states | OPEN if kept.until(entry.position, entry.at) <= self._now else states
+                return states | OPEN if entry.at + kept.shortest * SECOND <= self._now else states
             return states | OPEN
         return states
 

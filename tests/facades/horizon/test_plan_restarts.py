@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.facades.horizon.flows import World, arrived, posts, until
-from tests.hub import PARTS, Hub
+from tests.hub import PARTS, Hub, free_port
 from tests.receivers import Answer, Arrival, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
@@ -26,6 +26,7 @@ BROKEN: dict[str, Any] = {
 """What stands in the registry instead of a filter, by the name of its subscriber."""
 
 HOURS = 3600 * 1_000_000
+UNREAD: dict[str, Any] = {"deliveryType": "server_sent_event", "callback": None}
 
 
 @dataclass
@@ -38,11 +39,15 @@ class Started:
     killed: World
     again: World
     past: World
+    down: World
     names: dict[str, str] = field(default_factory=dict)
     ids: dict[str, list[str]] = field(default_factory=dict)
 
     def url(self, name: str) -> str:
         return f"{self.receiver.url}/{name}"
+
+    def statuses_of(self, name: str) -> list[str]:
+        return list(self.down.statuses(self.names[name]).values())
 
     def got(self, name: str) -> list[str]:
         return [json.loads(one.body)["id"] for one in posts(self.receiver) if one.path.endswith(f"/{name}")]
@@ -57,7 +62,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     hub = Hub(tmp_path_factory.mktemp("killed") / "data").start().wait_ready()
     try:
         with Receiver(answering) as receiver:
-            world = Started(hub, receiver, World(hub), World(hub), World(hub), World(hub))
+            world = Started(hub, receiver, *(World(hub) for _ in range(5)))
             _before(world)
             _kill(hub)
             _spoil(hub.data / "registry.db", world)
@@ -77,6 +82,7 @@ def _before(world: Started) -> None:
     world.names["fails"] = world.again.subscribe(None, "fails", callback=world.url("fails"))
     world.names["takes"] = world.again.subscribe(None, "takes", callback=world.url("takes"), trigger=ODD)
     world.names["past"] = world.past.subscribe(None, "past", callback=world.url("past"), eventRetentionTime="1h")
+    _unread(world)
     world.ids["killed"] = world.killed.send({"n": 1})
     world.ids["again"] = world.again.send({"n": 1}, {"n": 0})
     world.ids["past"] = world.past.send({"n": 1})
@@ -90,6 +96,23 @@ def _before(world: Started) -> None:
     for where, name, statuses in wanted:
         until(lambda where=where, name=name, statuses=statuses: where.statuses(world.names[name]) == statuses, name)
     until(lambda: list(world.killed.statuses(world.names["hangs"]).values()) == ["DELIVERING"], "it is on its way")
+
+
+def _unread(world: Started) -> None:
+    """Events that nobody takes: some from before the subscriptions wanted them for an hour only, some from after."""
+    quick = {
+        "deliveryPolicy": {"maxRetries": 0, "probeIntervalSeconds": 3600},
+        "callback": f"http://127.0.0.1:{free_port()}/in",
+    }
+    world.names["down"] = world.down.subscribe(None, "down", **quick)
+    world.names["stream"] = world.down.subscribe(None, "stream", **UNREAD)
+    world.ids["week"] = world.down.send({"n": 1})
+    routed = ["WAITING", "PROCESSED"]
+    until(lambda: [world.statuses_of(name) for name in ("down", "stream")] == [[one] for one in routed], "they wait")
+    world.down.subscribe(None, "down", **quick, eventRetentionTime="1h")
+    world.down.subscribe(None, "stream", **UNREAD, eventRetentionTime="1h")
+    world.ids["hour"] = world.down.send({"n": 2})
+    until(lambda: [world.statuses_of(name) for name in ("down", "stream")] == [[one] * 2 for one in routed], "both wait")
 
 
 def _kill(hub: Hub) -> None:
@@ -106,11 +129,11 @@ def _spoil(registry: Path, world: Started) -> None:
 
 
 def _age(log: Path, world: Started) -> None:
-    """An event was published two hours earlier than it was."""
+    """Some events were published two hours earlier than they were."""
     with sqlite3.connect(log) as changed:
-        id = world.ids["past"][0]
-        done = changed.execute("UPDATE entries SET at = at - ? WHERE instr(head, CAST(? AS BLOB))", (2 * HOURS, id))
-        assert done.rowcount == 1
+        for id in (*world.ids["past"], *world.ids["week"], *world.ids["hour"]):
+            done = changed.execute("UPDATE entries SET at = at - ? WHERE instr(head, CAST(? AS BLOB))", (2 * HOURS, id))
+            assert done.rowcount == 1
     changed.close()
 
 
@@ -153,6 +176,20 @@ def test_hor_t39_what_is_final_is_sent_again_unless_it_is_too_late_or_never_was(
     answer = redeliver(started.past, "past", ids=[old["id"]])
     assert answer == {"accepted": 0, "skipped": [{"id": old["id"], "reason": "EXPIRED"}]}
     assert started.got("past") == started.ids["past"]
+
+
+def test_hor_t38_and_t51_retention_is_what_it_was_when_the_event_was_published(started: Started) -> None:
+    down, (old,), (new,) = started.down, started.ids["week"], started.ids["hour"]
+    until(lambda: down.statuses(started.names["down"]) == {old: "WAITING", new: "FAILED"}, "the hour is over, the week is not")
+    (failed,) = down.events(started.names["down"], "?status=FAILED")
+    assert (failed["errorType"], failed["eventRetentionTime"], failed["event"]["id"]) == ("RetentionExpired", "1h", new)
+    told = down.call("GET", f"/horizon/v1/{down.environment}/subscriptions/{started.names['down']}/events/{failed['id']}")
+    assert told.json["status"] == "FAILED" and "history" in told.json
+    (waiting,) = down.events(started.names["down"], "?status=WAITING")
+    assert (waiting["eventRetentionTime"], waiting["event"]["id"]) == ("7d", old)
+    stream = f"/horizon/v1/{down.environment}/sse/{started.names['stream']}?maxNumber=1"
+    assert json.loads(down.call("GET", stream).body)["id"] == old
+    until(lambda: down.statuses(started.names["stream"]) == {old: "DELIVERED", new: "FAILED"}, "the stream has no more")
 
 
 def test_events_flow_on_after_the_start(started: Started) -> None:

@@ -61,7 +61,7 @@ def read(world: Streaming, event_type: str, query: str = "", accept: str | None 
 
 
 @pytest.mark.parametrize("accept", [None, "*/*", "application/stream+json", "text/event-stream, */*"])
-def test_t31_plain_lines_unless_exactly_frames_are_asked_for(world: Streaming, accept: str | None) -> None:
+def test_hor_t31_plain_lines_unless_exactly_frames_are_asked_for(world: Streaming, accept: str | None) -> None:
     publish(world, "plain.v1", 2)
     answer = read(world, "plain.v1", "?maxNumber=2", accept).answer()
     assert answer.headers["content-type"] == "application/stream+json"
@@ -69,7 +69,7 @@ def test_t31_plain_lines_unless_exactly_frames_are_asked_for(world: Streaming, a
     assert [json.loads(line)["data"]["n"] for line in answer.body.splitlines()] == [1, 2]
 
 
-def test_t31_frames_have_their_message_id_and_the_event_on_one_line(world: Streaming) -> None:
+def test_hor_t31_frames_have_their_message_id_and_the_event_on_one_line(world: Streaming) -> None:
     publish(world, "frames.v1", 1)
     answer = read(world, "frames.v1", "?maxNumber=1", "text/event-stream").answer()
     assert answer.headers["content-type"] == "text/event-stream"
@@ -88,7 +88,7 @@ def test_ft_37_a_pretty_payload_is_one_compact_line(world: Streaming, accept: st
     assert b',"data":{"b":[1,"x  y\\n"],"a":{}}' in body
 
 
-def test_t32_nothing_until_the_limit_is_504_and_after_an_event_a_clean_end(world: Streaming) -> None:
+def test_hor_t32_nothing_until_the_limit_is_504_and_after_an_event_a_clean_end(world: Streaming) -> None:
     silent = read(world, "idle.v1").answer()
     assert (silent.status, silent.json["status"], silent.headers["content-type"]) == (504, 504, "application/problem+json")
     publish(world, "idle.v1", 1)
@@ -96,7 +96,7 @@ def test_t32_nothing_until_the_limit_is_504_and_after_an_event_a_clean_end(world
     assert (spoke.status, len(spoke.body.splitlines())) == (200, 1)
 
 
-def test_t33_a_second_stream_ends_the_first(world: Streaming) -> None:
+def test_hor_t33_a_second_stream_ends_the_first(world: Streaming) -> None:
     publish(world, "second.v1", 1)
     first = read(world, "second.v1")
     assert json.loads(first.response.readline())["data"]["n"] == 1
@@ -106,7 +106,7 @@ def test_t33_a_second_stream_ends_the_first(world: Streaming) -> None:
     assert first.answer().status == 200
 
 
-def test_t34_a_stream_goes_on_after_the_last_event_seen(world: Streaming) -> None:
+def test_hor_t34_a_stream_goes_on_after_the_last_event_seen(world: Streaming) -> None:
     publish(world, "resumed.v1", 10)
     frames = read(world, "resumed.v1", "?maxNumber=10", "text/event-stream").frames(10)
     resumed = read(world, "resumed.v1", "?maxNumber=7", "text/event-stream", last_event_id=frames[2][0]).frames(7)
@@ -115,7 +115,7 @@ def test_t34_a_stream_goes_on_after_the_last_event_seen(world: Streaming) -> Non
     assert [message for message, _ in resumed] == [message for message, _ in frames[3:]]
 
 
-def test_t35_streams_are_cut_where_their_client_asks(world: Streaming) -> None:
+def test_hor_t35_streams_are_cut_where_their_client_asks(world: Streaming) -> None:
     publish(world, "cut.v1", 5)
     assert len(read(world, "cut.v1", "?maxNumber=2").answer().body.splitlines()) == 2
     until(lambda: world.delivery.lane(world.lane(subscribed("cut.v1"))).delivered == 2)
@@ -125,7 +125,7 @@ def test_t35_streams_are_cut_where_their_client_asks(world: Streaming) -> None:
         assert read(world, "cut.v1", f"?{bad}").answer().status == 400
 
 
-def test_t36_streams_are_for_their_subscriber(world: Streaming) -> None:
+def test_hor_t36_streams_are_for_their_subscriber(world: Streaming) -> None:
     path = f"/horizon/v1/playground/sse/{subscribed('plain.v1')}"
     assert Door(world.api, STRANGER).call("GET", path).status == 403
     assert Door(world.api, CONSUMER).call("GET", f"/horizon/v1/playground/sse/{'0' * 40}").status == 403
@@ -134,7 +134,7 @@ def test_t36_streams_are_for_their_subscriber(world: Streaming) -> None:
     assert Door(world.api, CONSUMER).call("POST", path).status == 405
 
 
-def test_t37_a_reference_leads_to_the_filtered_payload(world: Streaming) -> None:
+def test_hor_t37_a_reference_leads_to_the_filtered_payload(world: Streaming) -> None:
     door, stranger = Door(world.api, CONSUMER), Door(world.api, STRANGER)
     event = a_horizon_event("referred.v1", data={"total": 5, "secret": 1}, dataref="http://past.the.filter/")
     assert Door(world.api, PROVIDER).publish(event).status == 201
@@ -158,7 +158,7 @@ def test_headers_of_the_publisher_are_shown_on_request(world: Streaming) -> None
     assert headers["x-subscription-id"] == [subscribed("shown.v1")]
 
 
-def test_t49_the_public_paths_name_type_and_environment(world: Streaming) -> None:
+def test_hor_t49_the_public_paths_name_type_and_environment(world: Streaming) -> None:
     def status(path: str) -> int:
         return Door(world.api, CONSUMER).call("GET", path).status
 

@@ -33,6 +33,11 @@ class Kept(msgspec.Struct, frozen=True, gc=False):
         """No event counts longer than this."""
         return max(self.seconds, *(seconds for _, seconds in self.former)) if self.former else self.seconds
 
+    @property
+    def shortest(self) -> float:
+        """Every event counts at least for this."""
+        return min(self.seconds, *(seconds for _, seconds in self.former)) if self.former else self.seconds
+
     def at(self, position: Position) -> float:
         """How long the event at this position counts."""
         for upto, seconds in self.former:
