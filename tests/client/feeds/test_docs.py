@@ -74,7 +74,7 @@ def test_the_examples_work_as_they_are_written(api: ApiProcess) -> None:
     assert "3 events forwarded" in told
     import sqlite3
 
-    assert sqlite3.connect("shop.db").execute("SELECT sum(n) FROM orders").fetchone() == (6,)
+    assert sqlite3.connect("shop.db").execute("SELECT sum(n) FROM orders").fetchone() == (10,)
     assert "takes cursors of" in told and "nightly" in told
 
 
