@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping, Sequence
 
 from tests.delivery.worlds import until
 from tidings.clock import Instant, SystemClock
 from tidings.delivery.push.lane import Item, LaneState, decode
-from tidings.delivery.push.ledger import Ledger, Saver
+from tidings.delivery.push.ledger import MOST_COPIED, Ledger, Saver
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.store import Applied, Attempted, Burial, Flush, LaneKey, Loaded, Tally
 from tidings.errors import LogUnavailable
@@ -35,6 +36,9 @@ class FullDisk:
 
     def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
         return {}
+
+    def letters(self, key: LaneKey, raised: bool = True) -> Sequence[Offset]:
+        return []
 
     def result(self, command_id: str) -> str | None:
         return None
@@ -174,5 +178,64 @@ def test_an_ordered_lane_is_saved_at_once_and_the_others_in_their_time() -> None
         running.cancel()
         await saver.close()
         assert [attempt.offset for attempt in store.saved[-1].attempts] == [1]
+
+    asyncio.run(scenario())
+
+
+class SlowDisk(FullDisk):
+    """A store whose disk takes its time for a save."""
+
+    def __init__(self) -> None:
+        super().__init__(failures=0)
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def save(self, flush: Flush) -> None:
+        self.begun.set()
+        self.go_on.wait(10)
+        super().save(flush)
+
+
+def test_a_save_that_is_interrupted_while_the_disk_writes_is_not_made_twice() -> None:
+    async def scenario() -> None:
+        ledger, store, lane = Ledger(), SlowDisk(), a_lane()
+        saver = Saver(ledger, store, SystemClock(), 0.01)
+        ledger.attempted(lane, an_attempt(1))
+        saving = asyncio.create_task(saver.run())
+        await until(store.begun.is_set)
+        saving.cancel()
+        asyncio.get_running_loop().call_later(0.05, store.go_on.set)
+        await asyncio.gather(saving, return_exceptions=True)
+        ledger.attempted(lane, an_attempt(2))
+        await saver.close()
+        assert [[attempt.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
+
+    asyncio.run(scenario())
+
+
+def test_what_a_deleted_lane_had_open_counts_no_more() -> None:
+    async def scenario() -> None:
+        ledger, lane = Ledger(), a_lane()
+        lane.state.take(Offset(5), Instant(1))
+        ledger.touch(lane)
+        ledger.collect(Instant(2))
+        assert ledger.open_items == 1
+        lane.delete()
+        ledger.touch(lane)
+        ledger.collect(Instant(3))
+        assert ledger.open_items == 0
+
+    asyncio.run(scenario())
+
+
+def test_no_attempts_begin_while_many_bytes_of_dead_letters_wait_for_a_save() -> None:
+    async def scenario() -> None:
+        ledger, lane = Ledger(), a_lane()
+        data = bytes(1 << 20)
+        for offset in range(MOST_COPIED >> 20):
+            assert not ledger.full
+            ledger.buried(lane, Burial(KEY, Offset(offset), "status-400", 1, Instant(1), Instant(1), b"{}", data))
+        assert ledger.full
+        ledger.collect(Instant(2))
+        assert not ledger.full
 
     asyncio.run(scenario())

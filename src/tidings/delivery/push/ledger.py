@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.causes import target_of
@@ -25,6 +25,9 @@ TRIM_SLICES = 100
 
 MOST_UNSAVED = 50_000
 """Records that may wait for a save; beyond that no new attempts begin until they are saved."""
+
+MOST_COPIED = 64 << 20
+"""The same for bytes of dead letters: each holds its own copy of an event."""
 
 
 class Notes:
@@ -47,7 +50,7 @@ class Ledger:
         self.wanted = asyncio.Event()
         self.urgent = asyncio.Event()
         self._notes: dict[LaneKey, Notes] = {}
-        self._attempts = 0
+        self._attempts = self._copied = 0
         self._applied: list[Applied] = []
         self._commands: Marks | None = None
         self._leaving: list[tuple[PushLane, Item]] = []
@@ -56,7 +59,7 @@ class Ledger:
 
     @property
     def full(self) -> bool:
-        return self._attempts >= MOST_UNSAVED
+        return self._attempts >= MOST_UNSAVED or self._copied >= MOST_COPIED
 
     def touch(self, lane: PushLane) -> None:
         """The lane's state changed."""
@@ -70,6 +73,7 @@ class Ledger:
 
     def buried(self, lane: PushLane, burial: Burial) -> None:
         self._of(lane).burials.append(burial)
+        self._copied += _copied_in(burial)
 
     def raised(self, lane: PushLane, offset: Offset) -> None:
         """A dead letter is sent again: hidden, its copy kept."""
@@ -142,10 +146,17 @@ class Ledger:
             at=at,
         )
         self._attempts -= len(flush.attempts)
+        self._copied -= sum(map(_copied_in, flush.burials))
         for lane in (one.lane for one in notes):
-            self.open_items += lane.state.size - lane.counted
-            lane.counted = lane.state.size
+            # What a deleted lane has open is never sent: it must not count against the others.
+            size = 0 if lane.deleted else lane.state.size
+            self.open_items += size - lane.counted
+            lane.counted = size
         return flush
+
+
+def _copied_in(burial: Burial) -> int:
+    return len(burial.head) + len(burial.data or b"")
 
 
 def _firsts_of(lane: PushLane) -> Firsts:
@@ -167,6 +178,7 @@ class Saver:
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="delivery-save")
         self._unsaved: Flush | None = None
+        self._writing: Future[None] | None = None
         self.on_trouble: Callable[[str], None] = lambda reason: None
         self.on_saved: Callable[[], None] = lambda: None
 
@@ -235,7 +247,7 @@ class Saver:
         failed = False
         while True:
             try:
-                await self._on_thread(self._store.save, self._unsaved)
+                await self._written(self._unsaved)
                 break
             except LogUnavailable as error:
                 failed = True
@@ -245,6 +257,18 @@ class Saver:
         if failed:
             self.on_trouble("")
         self.on_saved()
+
+    async def _written(self, flush: Flush | None) -> None:
+        """The flush is on disk. Written once, also where whoever waits for it is interrupted and the next one waits on."""
+        assert flush is not None
+        if self._writing is None or self._writing.cancelled():
+            self._writing = self._thread.submit(self._store.save, flush)
+        try:
+            await asyncio.wrap_future(self._writing)
+        except LogUnavailable:
+            self._writing = None
+            raise
+        self._writing = None
 
     async def _on_thread(self, call: Callable[..., object], *values: object) -> object:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *values)
