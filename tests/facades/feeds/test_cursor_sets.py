@@ -127,6 +127,18 @@ def test_cursor_sets_are_consumers_with_a_lag(api: ApiProcess) -> None:
     assert metric(api, "tidings_feed_cursor_lag_events", feed.name, 'cursorset="slow"') == 10
 
 
+def test_a_closed_partition_that_was_read_is_not_behind(api: ApiProcess) -> None:
+    feed = Feed(api, 1)
+    feed.publish_keyed(10)
+    start = feed.v2(0, "_first", pagesizehint=4).cursor
+    assert feed.repartition("close", 2).status == 200
+    feed.publish_keyed(10)
+    feed.v2(0, start, cursorset="halfway")
+    feed.v2(0, "_last", cursorset="done")
+    listed = api.call("GET", f"/api/feeds/{feed.name}/cursorsets").json["cursors"]
+    assert {one["name"]: one["lag"] for one in listed} == {"halfway": 6, "done": 0}
+
+
 def test_access_is_counted_by_consumer_feed_and_partition(api: ApiProcess) -> None:
     feed = Feed(api, 1)
     feed.publish_keyed(7)

@@ -10,7 +10,7 @@ from tidings.delivery.feeds.layout import layout_of
 from tidings.facades.feeds.finding import OF_SUBSCRIPTION, key_of
 from tidings.facades.parts import Parts
 from tidings.log.port import Share
-from tidings.log.position import EMBEDDED
+from tidings.log.position import EMBEDDED, Offset
 from tidings.registry.model import Subscription, Topic
 
 COUNTED = 100_000
@@ -39,14 +39,17 @@ def followed(parts: Parts, feed: str | None = None) -> Iterator[Followed]:
 
 
 def _behind_topic(parts: Parts, kept: Kept, topic: Topic) -> int:
-    return parts.slices.count(topic.number, kept.offset, _share(kept, topic), COUNTED)
-
-
-def _share(kept: Kept, topic: Topic) -> Share:
     if kept.key.n:
-        return Share(kept.key.n, (kept.partition,))
+        return parts.slices.count(topic.number, kept.offset, Share(kept.key.n, (kept.partition,)), COUNTED)
     found = next((one for one in layout_of(topic.feed).partitions if one.id == kept.partition), None)
-    return Share() if found is None else Share(found.count, (found.index,))
+    if found is None:
+        return parts.slices.count(topic.number, kept.offset, Share(), COUNTED)
+    share = Share(found.count, (found.index,))
+    behind = parts.slices.count(topic.number, max(kept.offset, Offset(found.after)), share, COUNTED)
+    if found.upto is None:
+        return behind
+    # A closed partition has no events after its end: those of the same share are its children's.
+    return max(0, behind - parts.slices.count(topic.number, max(kept.offset, Offset(found.upto)), share, COUNTED))
 
 
 def _behind_lane(parts: Parts, kept: Kept, subscription: Subscription) -> int:
