@@ -16,8 +16,10 @@ from tests.api_process import ApiProcess, an_api
 from tests.facades.feeds.reading import Feed, code_of, taken_apart
 from tidings.access.tokens import token_digest
 from tidings.delivery.feeds import watching
+from tidings.delivery.feeds.sources import TopicSource
 from tidings.facades import waiting as hints
 from tidings.facades.feeds import answering
+from tidings.log.port import Slice
 
 
 def later(seconds: float, act) -> threading.Timer:  # type: ignore[no-untyped-def]
@@ -124,6 +126,19 @@ def test_a_wait_of_v2_ends_at_once_when_partitions_grow(api: ApiProcess, monkeyp
     later(0.5, lambda: feed.repartition("redistribute", 2))
     assert feed.v2(0, cursor, token, wait=60).lines == [{"cursor": cursor}]
     assert time.monotonic() - began < 8
+
+
+def test_a_wait_ends_when_events_were_removed_before_they_could_be_read(
+    api: ApiProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Feed(api, 1)
+    start = feed.v1(1, {0: "_last"}).cursors
+    monkeypatch.setattr(TopicSource, "slice", lambda self, after, *_: Slice([], after, overtaken=True))
+    later(0.5, lambda: feed.publish({}))
+    began = time.monotonic()
+    assert feed.v1(1, start, wait=60).cursors == start
+    assert feed.v1(1, start, wait=60).cursors == start
+    assert time.monotonic() - began < 30
 
 
 def test_one_consumer_holds_only_so_many_requests_open(tmp_path: Path) -> None:

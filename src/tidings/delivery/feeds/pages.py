@@ -57,7 +57,8 @@ Found: TypeAlias = list[tuple[Place, Sequence[Row]]]
 class Page:
     """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on.
 
-    `whole` is the slice that `next` gave, where it was for one place and all of it.
+    `whole` is the slice that `next` gave, where it was for one place and all of it. `overtaken`: events were removed before they
+    could be read, so that there is nothing to go on from.
     """
 
     def __init__(self, source: Source, count: int, places: Sequence[Place], wish: Wish) -> None:
@@ -68,7 +69,7 @@ class Page:
         self._budget = max(wish.entries, len(places))
         self.places = places
         self.served = 0
-        self.over = False
+        self.over = self.overtaken = False
         self.last = Offset(0)
         self.whole: Slice | None = None
         for place in places:
@@ -104,7 +105,7 @@ class Page:
         found = self._source.slice(start, min([upto, *ahead]), self._share(group), self._limit(group))
         if found.overtaken:
             # Something may be missing: the next request learns from its cursor that it has expired.
-            self.over = True
+            self.over = self.overtaken = True
             return []
         served = self._give(group[0], found) if len(group) == 1 and self._types is None else self._deal(group, found)
         self.over = self._hidden >= SCANNED or not self._reading()

@@ -112,7 +112,7 @@ class Answer:
                     await self._write(b"\n")
                 continue
             text = await self._rest(turns, self._look(last) if self._woken is None else self._woken)
-            if self._page.served:
+            if self._page.served or self._ended():
                 return text
         # The cursor still moves past what was not meant.
         return await self._rest(turns, self._look(self._asked.feed.source.extent().last))
@@ -177,7 +177,8 @@ class Answer:
         return None if now is None else end_of(self._asked.feed.layout, now.feed)
 
     def _ended(self) -> bool:
-        return self._layout_end() is not None
+        """Whether the next request has to learn something else: other partitions, or that its cursor has expired (FEED-41)."""
+        return self._page.overtaken or self._layout_end() is not None
 
     def _gone(self) -> bool:
         return self._cycle is not None and self._cycle.disconnected
