@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.worlds import World, in_world
+from tidings.delivery.push import reading
 from tidings.delivery.push.lane import LaneState
 from tidings.delivery.push.policy import policy_of
 from tidings.delivery.push.pushing import PushLane
@@ -129,5 +130,24 @@ def test_a_cursor_that_was_moved_knows_how_many_entries_are_before_it(tmp_path: 
             desk.lane.forget_read()
             desk.reading.place(desk.lane)
             assert (desk.lane.state.taken, desk.missed) == (3, [])
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_page_of_large_events_is_short_and_nothing_of_it_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE_BYTES", 300)
+
+    async def scenario(world: World) -> None:
+        number = world.subscribe("billing", NOWHERE)
+        await world.publish(9, number)
+        with a_desk(world, number, SqliteLogReader(world.settings.data)) as desk:
+            found: list[int] = []
+            while desk.reading.fill(desk.lane):
+                assert 1 <= len(desk.lane.ready) < 9
+                found += [parcel.offset for parcel in desk.lane.ready]
+                desk.lane.ready.clear()
+        assert found == list(range(1, 10))
 
     in_world(tmp_path, scenario)

@@ -25,6 +25,8 @@ from tidings.registry.rules.retentions import NEVER, Kept
 PAGE_ENTRIES = 200
 LAST_ENTRIES = 8
 AHEAD = 2048
+PAGE_BYTES = 1 << 20
+"""Bytes of bodies that a lane holds ready, about: there may be thousands of lanes with large events."""
 LAID_OUT_BYTES = 4 << 20
 
 
@@ -59,7 +61,9 @@ class Reading:
             return True
         digests = lane.ahead_digests
         wanted = references(offsets) if digests is None else entries_with(offsets, digests)
-        lane.ready.extend(self._parcels(lane, wanted, kept=False))
+        parcels = self._parcels(lane, wanted, kept=False)
+        size = _fitting(parcels)
+        lane.ready.extend(parcels[:size])
         # Only now: had the log not been readable, they would be passed over.
         del lane.ahead[:size]
         lane.ahead_digests = None if digests is None else digests[size * DIGEST :]
@@ -184,6 +188,16 @@ class Reading:
         letters = self._store.buried(lane.key, [entry.offset for entry in wanted]) if kept else {}
         copies = [(entry, letters.get(entry.offset)) for entry in wanted]
         return {entry: Laid({}, b"", EXPIRED) if one is None else lay_out(mode, one.head, one.data) for entry, one in copies}
+
+
+def _fitting(parcels: Sequence[Parcel]) -> int:
+    """How many of these, at least one, are a page by their bytes."""
+    size = 0
+    for count, parcel in enumerate(parcels, start=1):
+        size += len(parcel.body)
+        if size >= PAGE_BYTES:
+            return count
+    return len(parcels)
 
 
 def _ending(kept: Kept) -> Callable[[Partition, Offset, Instant], Instant]:
