@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tidings.config import Settings
-from tidings.errors import Unavailable
+from tidings.errors import Unavailable, tolerating
 from tidings.log.port import LanesWriter, Limit, LogReader
 from tidings.log.position import EMBEDDED, START, Marks, embedded
 from tidings.log.sqlite.lanes import SqliteLanesWriter
@@ -180,11 +180,13 @@ class Tidying:
         self._rested = False
 
     def step(self, now: float) -> None:
-        if now - self._trimmed > _TRIM_EVERY:
-            self._trimmed = now
-            trim_lanes(self._parts.lanes, self._parts.log)
-            self._sweep = self._sweep or self._parts.lanes.sweep(self._parts.log)
-        self._sweep_on()
+        # Nothing is lost when it cannot be done now (a full disk): it is begun anew, and routing goes on.
+        with tolerating(Unavailable, doing="the housekeeping of lanes"):
+            if now - self._trimmed > _TRIM_EVERY:
+                self._trimmed = now
+                trim_lanes(self._parts.lanes, self._parts.log)
+                self._sweep = self._sweep or self._parts.lanes.sweep(self._parts.log)
+            self._sweep_on()
         routed = self._parts.lanes.routed()
         quiet = routed == self._routed
         if quiet and not self._rested:
