@@ -13,6 +13,7 @@ from tests.receivers import Answer, Arrival
 from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push import run
 from tidings.delivery.push.batching import Batch
+from tidings.delivery.push.breaker import Breaker, Status, bounded
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.policy import BatchPolicy
 from tidings.delivery.push.pushing import Parcel
@@ -105,3 +106,10 @@ def test_what_was_to_be_sent_again_while_suspended_goes_out(tmp_path: Path, cloc
             await final(world, lane, 2)
 
     in_world(tmp_path, scenario)
+
+
+def test_a_breaker_that_waits_before_it_sends_waits_an_hour_at_the_most() -> None:
+    postponed = Breaker(Status.REPUBLISHING, postponed_until=Instant(2 * DAY * SECOND))
+    once = bounded(postponed, Instant(DAY * SECOND))
+    assert once.postponed_until == (DAY + 3600) * SECOND
+    assert bounded(once, Instant((DAY + 60) * SECOND)) is once

@@ -20,8 +20,6 @@ from tidings.log.position import Offset
 
 LONGEST_ASKED = 3600.0
 USUAL = BreakerPolicy()
-OUR_OWN = frozenset(("ssrf-blocked", "bad-url", "unsendable", "internal-error", "credential-expired", "no-credential"))
-"""Causes that say nothing about the endpoint: the probe did not get that far."""
 
 
 class Status(StrEnum):
@@ -113,6 +111,14 @@ def _republishing(breaker: Breaker, now: Instant, end: Offset, asks: BreakerPoli
 def loop_wait(loops: int, longest: float = 3600.0) -> float:
     """Seconds before what waited is sent again."""
     return 0.0 if loops < 2 else min(2.0 ** min(loops - 1, 32), longest)
+
+
+def bounded(breaker: Breaker, now: Instant, policy: BreakerPolicy = USUAL) -> Breaker:
+    """The same breaker, which waits no longer than any may: the machine's clock was set back."""
+    latest = Instant(now + round(policy.loop_max * SECOND))
+    if breaker.postponed_until <= latest:
+        return breaker
+    return msgspec.structs.replace(breaker, postponed_until=latest)
 
 
 def caught_up(breaker: Breaker, low_water: Offset, now: Instant) -> Breaker:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.breaker import Status, shown
+from tidings.delivery.push.breaker import Status, bounded, shown
 from tidings.delivery.push.gate import Gate
 from tidings.delivery.push.lane import Item, LaneState, encode
 from tidings.delivery.push.pace import Pace
@@ -169,6 +169,8 @@ class PushLane:
         state = self.state
         # No endpoint can have asked for a longer pause: the machine's clock was set back.
         state.paused_until = min(state.paused_until, Instant(now + round(self.retry.asked_longest * SECOND)))
+        if self.policy is not None and self.policy.breaker is not None:
+            state.breaker = bounded(state.breaker, now, self.policy.breaker)
         postponed = state.breaker.postponed_until
         self._hold_back(state.back is not None and postponed > now, now)
         until = state.paused_until if self.back_held else max(state.paused_until, postponed)
