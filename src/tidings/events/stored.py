@@ -1,8 +1,8 @@
 """The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
 
-The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64`,
-`$form` and `$by` (who published it, where a door keeps that) stand beside them only when there is something to say: `$` cannot
-begin the name of an attribute.
+The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64` and
+`$form` stand beside them only when there is something to say, and so do `$by` (who published it) and `$environment` (as the
+publisher named it) where a door keeps these: `$` cannot begin the name of an attribute.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ HEADERS = "$headers"
 BASE64 = "$base64"
 BY = "$by"
 FORM = "$form"
+ENVIRONMENT = "$environment"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -45,13 +46,23 @@ def event_from(head: bytes, data: bytes | None) -> Event:
         raise Malformed(f"a stored event cannot be read: {error}") from error
     transport = attributes.pop(HEADERS, None)
     attributes.pop(BY, None)
+    attributes.pop(ENVIRONMENT, None)
     base64, form = attributes.pop(BASE64, False), attributes.pop(FORM, "")
     return Event(attributes, data, base64, transport or {}, form)
 
 
 def publisher_of(head: bytes) -> str:
     """Who published a stored event; empty where that was not kept."""
+    return _beside(head, BY)
+
+
+def environment_in(head: bytes) -> str:
+    """The environment as the publisher named it; empty where that was not kept."""
+    return _beside(head, ENVIRONMENT)
+
+
+def _beside(head: bytes, name: str) -> str:
     try:
-        return str(_decode(head).get(BY, ""))
+        return str(_decode(head).get(name, ""))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from tests.api_process import ApiProcess, an_api
 from tests.facades.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, exposing, tokens
 from tests.hub import Answer
 from tidings.errors import LogUnavailable
-from tidings.events.stored import publisher_of
+from tidings.events.stored import environment_in, event_from, publisher_of
 from tidings.facades.horizon.fields import is_sound, violations
-from tidings.log.port import Limit
+from tidings.log.port import Entry, Limit
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 
@@ -56,6 +56,11 @@ def stored(door: Door, event_type: str = "orders.v1") -> list[Any]:
     answer = root.call("GET", f"/api/topics/{name}/events?n=1000")
     assert answer.status == 200, answer.body
     return [json.loads(line)["event"] for line in answer.body.splitlines() if b'"event"' in line]
+
+
+def everything(api: ApiProcess) -> Sequence[Entry]:
+    reader = SqliteLogReader(api.data)
+    return reader.scan({0: 0}, reader.ends(), Limit(10_000, 1 << 30)).entries
 
 
 def problem(answer: Answer, status: int) -> dict[str, Any]:
@@ -225,12 +230,22 @@ def test_the_default_environment_has_a_name_of_its_own(tmp_path: Path) -> None:
         assert Door(api, environment="other").publish(a_horizon_event()).status == 404
 
 
+def test_hor_02_the_default_environment_in_realms_and_in_what_is_stored(tmp_path: Path) -> None:
+    with an_api(tmp_path, access=tokens(OWNER, realm="integration")) as api:
+        Door(api, OWNER, "integration").applied(exposing(), a_specification())
+        for environment in ("integration", "default"):
+            assert Door(api, OWNER, environment).publish(a_horizon_event()).status == 201
+        assert api.call("POST", "/horizon/events/v1", a_horizon_event(), {"authorization": f"Bearer {OWNER}"}).status == 201
+        assert Door(api, OWNER, "other").publish(a_horizon_event()).status == 401
+        heads = [entry.head for entry in everything(api)]
+        assert [environment_in(head) for head in heads] == ["integration", "", "integration"]
+        assert not any("$" in name for head in heads for name in event_from(head, None).attributes)
+
+
 def test_headers_are_kept_but_for_those_that_are_not(api: ApiProcess, owner: Door) -> None:
     event = a_horizon_event()
     owner.publish(event, X_Foo="1", cookie="secret", Accept="application/json", X_Forwarded_For="me", x_b3_traceid="abc")
-    reader = SqliteLogReader(api.data)
-    entries = reader.scan({0: 0}, reader.ends(), Limit(10_000, 1 << 30)).entries
-    (head,) = [entry.head for entry in entries if event["id"].encode() in entry.head]
+    (head,) = [entry.head for entry in everything(api) if event["id"].encode() in entry.head]
     kept = json.loads(head)["$headers"]
     assert kept["x-foo"] == "1" and kept["x-b3-traceid"] == "abc"
     assert not {"cookie", "accept", "authorization", "host", "content-length", "content-type", "x-forwarded-for"} & kept.keys()

@@ -55,14 +55,9 @@ def entered(client: Client, written: str, settings: HorizonSettings) -> str:
     environment = environment_of(written, settings.environment)
     if not is_word(environment):
         raise NotFound("there is no such environment", found=written)
-    check_realm(client, environment, written)
-    return environment
-
-
-def check_realm(client: Client, environment: str, written: str) -> None:
-    """Raise Unauthenticated when the token is for another environment."""
-    if client.realm and client.realm != environment:
+    if client.realm and environment_of(client.realm, settings.environment) != environment:
         raise Unauthenticated(f"Realm {client.realm} does not match environment {written}.")
+    return environment
 
 
 def team_for(client: Client, settings: HorizonSettings, asked: str | None) -> Team:

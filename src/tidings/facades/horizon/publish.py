@@ -21,7 +21,7 @@ from tidings.events import jsontext, media
 from tidings.events.headers import RawHeaders
 from tidings.events.horizon import is_json
 from tidings.events.model import PLAIN, TEXT, VALUE, key_hash
-from tidings.events.stored import BY, FORM, HEADERS
+from tidings.events.stored import BY, ENVIRONMENT, FORM, HEADERS
 from tidings.events.structured import payload_of
 from tidings.facades.horizon import admission
 from tidings.facades.horizon.admission import Admissions, Admitted
@@ -115,16 +115,17 @@ class Publish:
         body = await read_body(headers, receive, self._largest_body, self._ingest.room)
         members = _members(body)
         environment = environment_of(written, self._settings.environment)
-        if by.realm and by.realm != environment:
+        if by.realm and environment_of(by.realm, self._settings.environment) != environment:
             wrong = admission.WRONG_REALM.format(realm=by.realm, environment=written)
             return Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", wrong)
         if not is_sound(members):
             return admission.invalid(members)
-        return await self._stored(members, body, environment, by, told.kept)
+        return await self._stored(members, body, written, by, told.kept)
 
     async def _stored(
-        self, members: Mapping[str, Any], body: bytes, environment: str, by: Principal, kept: dict[str, str]
+        self, members: Mapping[str, Any], body: bytes, written: str, by: Principal, kept: dict[str, str]
     ) -> Admitted | Refusal:
+        environment = environment_of(written, self._settings.environment)
         event_type, raw = members["type"], payload_of(body) if "data" in members else b""
         limit = LARGE if event_type in self._large else self._settings.data_bytes
         if admission.size_of(members.get("data"), raw, limit) > limit:
@@ -140,6 +141,8 @@ class Publish:
             return refused
         now = self._parts.clock.now()
         head = self._head(members, now, by, kept)
+        if environment != written:
+            head[ENVIRONMENT] = written
         data, form = _payload(members, raw)
         if form:
             head[FORM] = form
