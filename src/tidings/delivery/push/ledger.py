@@ -1,7 +1,7 @@
 """What happened since the last save, gathered into one flush; and the loop that saves it in groups.
 
-Ordered lanes wait for their saves, so these come at once, back to back, and hold only such lanes. The rest is saved once an
-interval: a flush with all the retries of bad endpoints took ten times as long, and every ordered lane waited for it.
+Ordered lanes wait for their saves, so these come at once, back to back, and hold only such lanes. The rest, such as the retries of
+bad endpoints, is saved once an interval.
 """
 
 from __future__ import annotations
