@@ -93,3 +93,10 @@ def test_the_payload_null_is_an_empty_object(api: ApiProcess) -> None:
     feed = Feed(api, 1, feed={"v1Data": "payload"})
     assert api.publish(feed.name, b" null\n").status == 202
     assert feed.v1(1, {0: "_first"}).events == [(0, {})]
+
+
+def test_a_slash_behind_an_alias_changes_nothing_either(api: ApiProcess) -> None:
+    feed = Feed(api, 1, feed={"aliases": ["/odd/feed/v1"]})
+    token = feed.discover()["token"]
+    assert api.call("GET", "/odd/feed/v1/").json["token"] == token
+    assert taken_apart(api.call("GET", f"/odd/feed/v1//events?token={token}&partition=0&cursor=_first")).cursors
