@@ -28,7 +28,7 @@ from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
 from tidings.facades.dead_letter_events import DeadLetterEvents
-from tidings.facades.doors import Doors
+from tidings.facades.doors import NATIVE, Doors
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
 from tidings.ids import DeliveryIds, random_id
@@ -67,8 +67,6 @@ class Api:
         self.parts = parts
         self._publish = parts.publishing
         self._doors = Doors(parts)
-        self._native: Any = None
-        self._loading: asyncio.Future[Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -76,31 +74,22 @@ class Api:
             await self._publish(scope, receive, send, path[len(PUBLISH_FROM) : -len(PUBLISH_TO)])
             return
         found = self._doors.meant(path)
-        if found is not None:
-            name, inside = found
-            door = await self._doors.of(name)
-            await door({**scope, "path": inside}, receive, send)
+        if found is None:
+            native = await self._doors.of(NATIVE)
+            await native(scope, receive, send)
             return
-        native = self._native or await self.load()
-        await native(scope, receive, send)
+        name, inside = found
+        door = await self._doors.of(name)
+        await door({**scope, "path": inside}, receive, send)
 
     @property
     def doors(self) -> Doors:
         """The doors, for those that have a port of their own."""
         return self._doors
 
-    async def load(self) -> Any:
-        """The native door. FastAPI takes longer to import than everything else together, so it is done in a thread."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(asyncio.to_thread(_native_app, self.parts))
-        self._native = await asyncio.shield(self._loading)
-        return self._native
-
-
-def _native_app(parts: Parts) -> Any:
-    from tidings.facades.native.door import native_app
-
-    return native_app(parts)
+    async def load(self) -> None:
+        """Make the native door ready before somebody asks for it."""
+        await self._doors.of(NATIVE)
 
 
 async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> Api:

@@ -1,9 +1,10 @@
-"""The doors beside the native one: which of them a path belongs to, and the door itself, loaded when it is first asked for."""
+"""The doors: which of them a path belongs to, and the door itself, loaded when it is first asked for."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TypeAlias
@@ -14,7 +15,10 @@ from tidings.ingest.asgi import Receive, Scope, Send
 
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+NATIVE = "native"
+
 DOORS: Mapping[str, str] = {
+    NATIVE: "tidings.facades.native.door",
     "feeds": "tidings.facades.feeds.door",
     "horizon": "tidings.facades.horizon.door",
 }
@@ -26,9 +30,12 @@ _HORIZON = re.compile(r"(?:/[^/]+)?/horizon/(?:sse|events|publish|rover|schemas)
 _KEYS = ("/.well-known/jwks.json", "/.well-known/openid-configuration")
 """Where those who get the hub's tokens look for its keys."""
 
+_making = threading.Lock()
+"""One at a time: pydantic's models, of which several doors are made, do not stand being made in two threads at once."""
+
 
 def door_of(path: str) -> tuple[str, str] | None:
-    """The door that a path on the common port belongs to, and the path as that door's documents write it."""
+    """The door that a path on the common port belongs to, and the path as its documents write it. None: the native one."""
     if path.startswith("/feeds") and path[6:7] in ("", "/"):
         return "feeds", path
     if path.startswith("/api/"):
@@ -59,7 +66,7 @@ class Doors:
         return found
 
     async def of(self, name: str) -> App:
-        """The door of this name. Its imports may take a while, so they happen in a thread."""
+        """The door of this name. FastAPI takes longer to import than all the rest together, so it happens in a thread."""
         door = self._open.get(name)
         if door is None:
             if name not in self._opening:
@@ -68,5 +75,6 @@ class Doors:
         return door
 
     def _made(self, name: str) -> App:
-        door: App = import_module(DOORS[name]).open_door(self._parts)
+        with _making:
+            door: App = import_module(DOORS[name]).open_door(self._parts)
         return door

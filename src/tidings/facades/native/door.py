@@ -42,7 +42,7 @@ ABOUT = (
 )
 
 
-def native_app(parts: Parts) -> FastAPI:
+def open_door(parts: Parts) -> FastAPI:
     """The application over these parts."""
     app = FastAPI(
         title="Tidings",
