@@ -25,7 +25,7 @@ def test_whoever_subscribes_to_dead_letters_is_told_and_the_trace_says_the_rest(
         assert (told["data"]["tries"], told["data"]["topic"]) == (2, topic)
 
         fine.wait_for(1)
-        eventually(lambda: routed_and_delivered(hub))
+        eventually(lambda: routed_and_delivered(hub, topic))
         traced = hub.call("GET", f"/api/topics/{topic}/events/{published['first']}/trace").json
         found = {one["subscription"]: one["delivery"] for one in traced["deliveries"]}
         assert {name: one["state"] for name, one in found.items()} == {failing: "dead", well: "delivered"}

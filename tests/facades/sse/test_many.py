@@ -41,7 +41,7 @@ async def read_all(world: Streaming, lanes: list[LaneNumber]) -> None:
     await asyncio.to_thread(until, lambda: world.open_streams() == MANY, 60)
     await asyncio.to_thread(world.publish, 2, *lanes)
     seen = await asyncio.gather(*(two_events(reader) for reader, _ in readers))
-    assert seen == [[b'"n": 1', b'"n": 2']] * MANY
+    assert seen == [[b'"n":1', b'"n":2']] * MANY
     for _, writer in readers:
         writer.close()
 
