@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,21 @@ def taken_apart(answer: Answer) -> Page:
         else:
             page.cursors[line.get("partition")] = line["cursor"]
     return page
+
+
+def metric(api: ApiProcess, name: str, *words: str) -> float:
+    for line in api.call("GET", "/metrics").body.decode().splitlines():
+        if line.partition(" ")[0].partition("{")[0] == name and all(word in line for word in words):
+            return float(line.rpartition(" ")[2])
+    return 0.0
+
+
+def until_waiting(api: ApiProcess, requests: int) -> None:
+    """Return once so many requests wait in the api."""
+    give_up = time.monotonic() + 30
+    while metric(api, "tidings_feed_waiting") != requests:
+        assert time.monotonic() < give_up, f"there were never {requests} waiting"
+        time.sleep(0.02)
 
 
 class Feed:

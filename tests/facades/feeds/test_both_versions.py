@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.api_process import ApiProcess, an_api
-from tests.facades.feeds.reading import Feed, by_key, code_of, taken_apart
+from tests.facades.feeds.reading import Feed, by_key, code_of, metric, taken_apart
 
 
 def test_ft_01_a_bare_get_is_discovery(api: ApiProcess) -> None:
@@ -187,13 +187,6 @@ def padded(size: int) -> dict[str, object]:
     """An event that has so many bytes as compact JSON."""
     event = {"specversion": "1.0", "id": "long", "source": "/s", "type": "t", "data": ""}
     return {**event, "data": "x" * (size - len(json.dumps(event, separators=(",", ":"))))}
-
-
-def metric(api: ApiProcess, name: str, *words: str) -> float:
-    for line in api.call("GET", "/metrics").body.decode().splitlines():
-        if line.startswith(f"{name}{{") and all(word in line for word in words):
-            return float(line.rpartition(" ")[2])
-    return 0.0
 
 
 def test_ft_14_a_long_line_is_served_and_counted(api: ApiProcess) -> None:

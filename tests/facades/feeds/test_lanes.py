@@ -12,7 +12,7 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.builders import a_name
-from tests.facades.feeds.reading import Feed, code_of, taken_apart
+from tests.facades.feeds.reading import Feed, code_of, taken_apart, until_waiting
 from tests.facades.feeds.test_failures import remove_until
 from tidings.access.tokens import token_digest
 from tidings.log.block import REFERENCE, digest_of, packed
@@ -98,7 +98,7 @@ def test_a_lane_may_be_waited_for(lane: Lane) -> None:
     start = taken_apart(lane.get("?n=1&cursor0=_last")).cursors[0]
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lane.get, f"?n=1&cursor0={start}&wait=30")
-        time.sleep(0.3)
+        until_waiting(lane.api, 1)
         more = publish(lane.api, 1)
         lane.route([])
         time.sleep(0.3)

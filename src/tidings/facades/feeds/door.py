@@ -50,6 +50,7 @@ class FeedDoor:
             Watching(self._feeds.slices, parts.waiting, lambda: parts.snapshot.revision),
             LaneWatching(parts.lanes, parts.lane_waiting),
             parts.settings.feeds.long_polls,
+            parts.board,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

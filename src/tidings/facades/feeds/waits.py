@@ -10,6 +10,7 @@ from tidings.facades.feeds.asking import Asked
 from tidings.facades.feeds.refusals import too_many
 from tidings.log.port import Share
 from tidings.log.position import Offset
+from tidings.observe.board import Board
 
 
 class Seat:
@@ -36,10 +37,12 @@ NO_SEAT = Seat(None, "")
 class Waits:
     """All waiting of one door. Belongs to one event loop."""
 
-    def __init__(self, topics: Watching, lanes: LaneWatching, most: int) -> None:
+    def __init__(self, topics: Watching, lanes: LaneWatching, most: int, board: Board) -> None:
         self._topics = topics
         self._lanes = lanes
         self._most = most
+        self._board = board
+        self._waiting = 0
         self._open: Counter[str] = Counter()
 
     def seat(self, by: Principal) -> Seat:
@@ -53,6 +56,13 @@ class Waits:
 
     async def wait(self, asked: Asked, reader: Patient, seconds: float) -> Offset | None:
         """Where the feed ends once something has come; None when the time is over or the reader has left."""
+        self._count(1)
+        try:
+            return await self._waited(asked, reader, seconds)
+        finally:
+            self._count(-1)
+
+    async def _waited(self, asked: Asked, reader: Patient, seconds: float) -> Offset | None:
         waiter = Waiter(min(place.position for place in asked.places), reader)
         if asked.feed.topic is None:
             assert asked.feed.lane is not None
@@ -60,3 +70,7 @@ class Waits:
         residues = tuple(sorted(place.index for place in asked.places))
         share = Share() if len(residues) == asked.count else Share(asked.count, residues)
         return await self._topics.wait(asked.feed.topic.number, Concern(share, asked.wish.types), waiter, seconds)
+
+    def _count(self, by: int) -> None:
+        self._waiting += by
+        self._board.gauge("tidings_feed_waiting", self._waiting)
