@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,12 +44,14 @@ steps = st.builds(
 matches = st.dictionaries(st.integers(1, 4).map(LaneNumber), st.sets(st.integers(1, EVENTS)), max_size=4)
 
 
-class LanesContract:
+class LanesContract(ABC):
+    @abstractmethod
     def open_writer(self, folder: Path) -> LanesWriter:
-        raise NotImplementedError
+        """The adapter that is tested, with its files in this folder."""
 
+    @abstractmethod
     def open_reader(self, folder: Path) -> LanesReader:
-        raise NotImplementedError
+        """Its reading side."""
 
     @contextmanager
     def breaking_off(self, writer: LanesWriter, after: int) -> Iterator[None]:

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,16 +28,18 @@ ORDERS, BILLS = TopicNumber(1), TopicNumber(2)
 EVERYTHING = Limit(entries=1_000_000, bytes=1 << 40)
 
 
-class LogContract:
+class LogContract(ABC):
     """`opener` names a function `open_writer(folder)` as `module:name`, for use in other processes."""
 
     opener: ClassVar[str]
 
+    @abstractmethod
     def open_writer(self, folder: Path) -> LogWriter:
-        raise NotImplementedError
+        """The adapter that is tested, with its files in this folder."""
 
+    @abstractmethod
     def open_reader(self, folder: Path) -> LogReader:
-        raise NotImplementedError
+        """Its reading side."""
 
     def test_every_draft_gets_its_own_position_in_order(self, tmp_path: Path) -> None:
         positions = self.appended(tmp_path, [a_draft(head=b"1"), a_draft(head=b"2"), a_draft(head=b"3")])
