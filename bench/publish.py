@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 import uvloop
 
 from bench.figures import Figure, percentile, table
+from tests.hub import free_port
 from tidings import config
 from tidings.log.port import Draft
 from tidings.log.position import EMBEDDED, Offset, Position
@@ -152,7 +152,7 @@ class _Publisher(asyncio.Protocol):
 def a_server(kind: str) -> Iterator[int]:
     """The port of an api process of its own, `with` the log or `without` it."""
     with tempfile.TemporaryDirectory(prefix="tidings-bench-") as folder:
-        port = _free_port()
+        port = free_port()
         child = subprocess.Popen([sys.executable, "-m", "bench.publish", kind, folder, str(port)], env={**os.environ})
         try:
             _wait_for(port)
@@ -160,12 +160,6 @@ def a_server(kind: str) -> Iterator[int]:
         finally:
             child.terminate()
             child.wait(20)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(port: int) -> None:

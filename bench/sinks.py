@@ -9,7 +9,6 @@ import asyncio
 import http.client
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 import uvloop
 
 from bench.processes import cpu_of
+from tests.hub import free_port
 
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -75,7 +75,7 @@ def a_sink() -> Iterator[Sink]:
     """A sink that answers 204 to everything."""
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     with tempfile.TemporaryDirectory(prefix="tidings-sink-") as folder:
-        port = _free_port()
+        port = free_port()
         if nginx is not None:
             file = Path(folder) / "nginx.conf"
             file.write_text(_NGINX.format(folder=folder, port=port))
@@ -90,12 +90,6 @@ def a_sink() -> Iterator[Sink]:
         finally:
             child.terminate()
             child.wait(20)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(sink: Sink) -> None:
