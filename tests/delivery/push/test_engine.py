@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.delivery.worlds import World, final, ids, in_world, until
+import pytest
+
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
 from tidings.log.commands import Activate, DropDeadLetters, Redeliver, Rewind, Suspend
@@ -373,5 +375,22 @@ def test_positions_of_another_partition_are_refused(tmp_path: Path) -> None:
                 stranger = Position(type(position.partition)(7), Offset(1))
                 assert await world.command(lane, Redeliver(positions=(stranger,))) != ""
         assert len(receiver.arrivals) == 1
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_change_and_a_deletion_hold_for_the_next_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nothing rings the lane, and nobody comes by to look: only the change itself can tell.
+    monkeypatch.setattr("tidings.delivery.push.run.POLL", 600.0)
+
+    async def scenario(world: World) -> None:
+        with Receiver([Answer(503)]) as elsewhere:
+            async with a_pushed_lane(world, [Answer(503)], tries=100_000) as (lane, receiver):
+                await world.publish(1, lane)
+                await asyncio.to_thread(receiver.wait_for, 2)
+                world.change("billing", elsewhere.url, tries=100_000)
+                await asyncio.to_thread(elsewhere.wait_for, 2)
+                world.unsubscribe("billing")
+                await until(lambda: world.reader.lane(lane).state == "deleted")
 
     in_world(tmp_path, scenario)

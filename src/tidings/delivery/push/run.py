@@ -107,7 +107,14 @@ class Worker:
         self._touched = self._parts.lanes.touched(0).upto
         self._commands.start(loaded.commands)
         self._engine.start(dict(loaded.lanes), self._parts.registry.snapshot)
-        loops = (self._follow_lanes(), self._follow_commands(), self._engine.saver.run(), self._show(), self._trim())
+        loops = (
+            self._follow_lanes(),
+            self._follow_registry(),
+            self._follow_commands(),
+            self._engine.saver.run(),
+            self._show(),
+            self._trim(),
+        )
         await self._streams.start(self._settings.data, self._number)
         tasks: list[asyncio.Task[None]] = [asyncio.create_task(loop) for loop in loops]
         stopped = asyncio.create_task(stop.wait())
@@ -135,6 +142,17 @@ class Worker:
                 with _tolerating_unavailable():
                     self._look()
                 await asyncio.sleep(BREATH)
+                await listener.wait_async(POLL)
+
+    async def _follow_registry(self) -> None:
+        """A change holds for the next attempt, not only when a lane rings or the next poll comes."""
+        async with _listening(self._settings.data, "registry") as listener:
+            while True:
+                began = self._clock.monotonic()
+                with _tolerating_unavailable():
+                    self._adopt()
+                # Many changes one after the other: following them must not take more than a tenth of the loop's time.
+                await asyncio.sleep(10 * (self._clock.monotonic() - began))
                 await listener.wait_async(POLL)
 
     def _adopt(self) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
 from tidings.log.position import START, Marks
+from tidings.log.wake import Bell
 from tidings.registry.model import Name, Snapshot, Subscription
 from tidings.registry.port import Changed, Document, Ending
 from tidings.registry.rules import Key, Numbers, Plan, World, applied, check_shape, key_of, plan_change
@@ -23,6 +24,7 @@ from tidings.registry.store.database import running
 from tidings.registry.store.reader import SqlRegistryReader
 from tidings.registry.store.schema import CHANGES, NUMBERS, REVISIONS, VERSIONS
 
+REGISTRY_CHANNEL = "registry"
 CREATE, UPDATE, DELETE = "create", "update", "delete"
 
 _END = (
@@ -42,12 +44,16 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 class SqlRegistryWriter(SqlRegistryReader):
-    """The RegistryWriter over a database. Made by `open_writer`; changes come from one thread at a time."""
+    """The RegistryWriter over a database. Made by `open_writer`; changes come from one thread at a time.
+
+    In a data folder every change rings the channel `registry`.
+    """
 
     def __init__(self, where: Path | str, reading: Engine, writing: Engine) -> None:
         super().__init__(where, reading)
         self._writing = writing
         self._world: World | None = None
+        self._bell = Bell(where, REGISTRY_CHANNEL) if isinstance(where, Path) else None
 
     def snapshot(self) -> Snapshot:
         """Everything in force now; read again only when somebody else has changed something."""
@@ -81,6 +87,8 @@ class SqlRegistryWriter(SqlRegistryReader):
         """Release the files. Safe to call twice."""
         super().close()
         self._writing.dispose()
+        if self._bell is not None:
+            self._bell.close()
 
     def _change(self, planning: Callable[[World], Plan], stamp: Stamp) -> tuple[Snapshot, Snapshot]:
         """Make one revision of the plan, unless it changes nothing; what was in force before and what is now."""
@@ -96,6 +104,8 @@ class SqlRegistryWriter(SqlRegistryReader):
             _write(connection, world, plan, msgspec.structs.replace(stamp, marks=marks))
         # Only now is it durable. Had the commit failed, the next change would read everything again.
         self._world = after
+        if self._bell is not None:
+            self._bell.ring()
         return world.snapshot, after.snapshot
 
     def _current(self, connection: Connection) -> World:
