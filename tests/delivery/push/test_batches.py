@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
-from tests.receivers import Answer, Arrival
+from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
 from tidings.delivery.push.batching import Batch, element_of
 from tidings.delivery.push.lane import Item
+from tidings.delivery.push.layouts import lay_out
 from tidings.delivery.push.policy import BatchPolicy
 from tidings.delivery.push.pushing import Parcel
+from tidings.events.checks import checked
+from tidings.events.stored import head_of
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import Offset, embedded
+from tidings.registry.model import ContentMode
 from tidings.registry.wishes import BatchForm
 
 
@@ -37,8 +41,15 @@ def test_the_forms_of_an_element() -> None:
     assert json.loads(element_of(BatchForm.PLAIN, a_parcel(b"\xff", **{"content-type": "image/png"}))) == "/w=="
 
 
+def test_a_wrapped_event_without_data_keeps_its_id() -> None:
+    event = checked({"specversion": "1.0", "id": "a b", "source": "/orders", "type": "order.created"}, None)
+    headers, body, *_ = lay_out(ContentMode.BINARY, head_of(event), None)
+    element = json.loads(element_of(BatchForm.WRAPPED, Parcel(Offset(1), headers, body)))
+    assert (element["metadata"]["id"], element["message"]["type"]) == ("a b", "order.created")
+
+
 def test_each_event_needs_its_length_and_two_bytes() -> None:
-    batch = Batch(BatchPolicy(size=3, time=1.0, bytes=24))
+    batch = Batch(BatchPolicy(size=3, time=1.0, bytes=25))
     for n in (1, 2):
         assert batch.fits(a_parcel(b"x" * 10))
         batch.add(Item(Offset(n)), a_parcel(b"x" * 10))
@@ -69,18 +80,40 @@ def test_a_batch_goes_out_when_it_is_full_or_its_time_has_come(tmp_path: Path) -
     in_world(tmp_path, scenario)
 
 
-def test_what_does_not_fit_starts_the_next_batch_and_what_never_fits_is_a_dead_letter(tmp_path: Path) -> None:
+def test_what_does_not_fit_starts_the_next_batch(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         # {"n": 1} is 8 bytes, {"n": 10} is 9; with two each, 30 bytes hold three of the first and two of the others.
         async with a_pushed_lane(world, batch_bytes=30, batch_form=BatchForm.PLAIN, **WISHES) as (lane, receiver):
             await world.publish(11, lane)
             await final(world, lane, 11)
-            world.change("billing", receiver.url, batch_bytes=9, **WISHES)
-            await world.publish(1, lane, first=12)
-            await final(world, lane, 12)
         assert [numbers(arrival) for arrival in receiver.arrivals] == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11]]
-        (letter,) = world.reader.dead_letters(lane, 0, 10)
-        assert (letter.position.offset, letter.reason) == (12, "too large")
+
+    in_world(tmp_path, scenario)
+
+
+def test_an_event_larger_than_a_batch_goes_alone_in_its_turn(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as receiver:
+            lane = world.subscribe("billing", receiver.url, batch_bytes=25, batch_form=BatchForm.PLAIN, **WISHES)
+            await world.publish(1, lane)
+            # Its number alone is longer than a batch.
+            await world.publish(1, lane, first=10**30)
+            await world.publish(2, lane, first=2)
+            async with world.delivering():
+                await final(world, lane, 4)
+        assert [numbers(arrival) for arrival in receiver.arrivals] == [[1], [10**30], [2, 3]]
+        assert (world.reader.lane(lane).delivered, world.reader.lane(lane).dead_letters) == (4, 0)
+
+    in_world(tmp_path, scenario)
+
+
+def test_an_event_that_fills_a_batch_by_its_bytes_waits_for_no_other(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        wishes = WISHES | {"batch_time": 3600.0}
+        async with a_pushed_lane(world, batch_bytes=9, batch_form=BatchForm.PLAIN, **wishes) as (lane, receiver):
+            await world.publish(1, lane)
+            await final(world, lane, 1)
+        assert [numbers(arrival) for arrival in receiver.arrivals] == [[1]]
 
     in_world(tmp_path, scenario)
 

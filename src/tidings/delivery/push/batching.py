@@ -6,6 +6,8 @@ import json
 from base64 import b64encode
 from urllib.parse import unquote
 
+import msgspec
+
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.policy import BatchPolicy
@@ -14,8 +16,6 @@ from tidings.registry.wishes import BatchForm
 
 SEPARATOR = 2
 """Bytes that each event needs beside its own."""
-
-TOO_LARGE = "too large"
 
 _TYPES = {
     BatchForm.CLOUDEVENTS: "application/cloudevents-batch+json; charset=utf-8",
@@ -40,7 +40,8 @@ class Batch:
         self.leaving = False
 
     def fits(self, parcel: Parcel) -> bool:
-        return self._bytes + len(parcel.body) + SEPARATOR <= self._policy.bytes
+        """Whether the event may be added. An event that is larger than a batch goes alone."""
+        return not self.items or self._bytes + len(parcel.body) + SEPARATOR <= self._policy.bytes
 
     def add(self, item: Item, parcel: Parcel, at: float = 0.0) -> None:
         """One more event, at a monotonic second."""
@@ -52,7 +53,7 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        return len(self.items) >= self._policy.size
+        return len(self.items) >= self._policy.size or self._bytes >= self._policy.bytes
 
     def wait(self, now: Instant, at: float = 0.0) -> float:
         """Seconds until it goes out although it is not full; `now` by the clock, `at` in monotonic seconds."""
@@ -78,9 +79,19 @@ def element_of(form: BatchForm, parcel: Parcel) -> bytes:
     data = _json_of(parcel)
     if form is BatchForm.PLAIN:
         return data
-    event_id = json.dumps(unquote(parcel.headers.get("ce-id", "")))
-    metadata = f'{{"timestamp":{parcel.published // 1000},"id":{event_id},"externalMetadata":{{}}}}'
+    metadata = f'{{"timestamp":{parcel.published // 1000},"id":{json.dumps(_event_id(parcel))},"externalMetadata":{{}}}}'
     return b'{"_w":true,"metadata":%b,"message":%b}' % (metadata.encode(), data)
+
+
+def _event_id(parcel: Parcel) -> str:
+    """The id of the event. One without a payload is laid out as a whole, and names its id inside."""
+    if "ce-id" in parcel.headers:
+        return unquote(parcel.headers["ce-id"])
+    return msgspec.json.decode(parcel.body, type=_Named).id
+
+
+class _Named(msgspec.Struct):
+    id: str = ""
 
 
 def _json_of(parcel: Parcel) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tidings.clock import SECOND, Clock
-from tidings.delivery.push.batching import TOO_LARGE, Batch
+from tidings.delivery.push.batching import Batch
 from tidings.delivery.push.lane import Item
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.policy import Policy
@@ -152,9 +152,7 @@ class Choosing:
         batch = lane.batch = lane.batch or Batch(policy.batch)
         while not batch.full and (pick := self._pick(lane, policy)) is not None:
             item, parcel = pick
-            if not Batch(policy.batch).fits(parcel):
-                self.aside(lane, item, TOO_LARGE)
-            elif batch.fits(parcel):
+            if batch.fits(parcel):
                 item.sending = True
                 batch.add(item, parcel, self._clock.monotonic())
             else:

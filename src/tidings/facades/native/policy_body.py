@@ -56,7 +56,9 @@ class PolicyBody(Wire):
 
     batch_size: int | None = Field(default=None, description="Events of one request at the most.")
     batch_time: Duration | None = Field(default=None, description="A batch goes out this long after its first event.")
-    batch_bytes: Size | None = Field(default=None, description="Bytes of the events of one request at the most.")
+    batch_bytes: Size | None = Field(
+        default=None, description="Bytes of events in one request at the most; a larger event goes alone."
+    )
     batch_form: BatchForm | None = Field(default=None, description="How a batch is laid out; any batch member asks for one.")
 
     tracking: Tracking | None = Field(
