@@ -69,6 +69,18 @@ def test_a_topic_is_read_as_lines_of_json_and_goes_on_from_its_state(api: ApiPro
     assert ids(run(api, "read", topic, "--from", "_last").stdout) == []
 
 
+def test_a_topic_that_was_repartitioned_deleted_and_made_again_is_read_on(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    state = str(tmp_path / "cursors.db")
+    publish(api, topic, range(2))
+    assert ids(run(api, "read", topic, "--state", state).stdout) == ["0", "1"]
+    assert run(api, "partitions", topic, "--close", "2").returncode == 0
+    assert run(api, "read", topic, "--state", state).stdout == ""
+    assert api.call("DELETE", f"/api/topics/{topic}").status < 300
+    assert api.call("PUT", f"/api/topics/{topic}", {}).status == 201
+    publish(api, topic, range(2, 4))
+    assert ids(run(api, "read", topic, "--state", state).stdout) == ["2", "3"]
+
+
 def test_following_ends_when_nobody_reads_what_it_prints(api: ApiProcess, topic: str) -> None:
     publish(api, topic, range(3))
     following = subprocess.Popen(**command(api, "read", topic, "--follow"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -112,6 +112,12 @@ class Foreign:
             ]
             self.token += 1
 
+    def begin_again(self) -> None:
+        """As after a backup from before every repartition: the first partitions, open, with the events that there are."""
+        with self.lock:
+            self.parts = [Part(n, n, self.partitions) for n in range(self.partitions)]
+            self.token += 1
+
     def _line(self, part: Part) -> tuple[int, ...]:
         if part.after is None:
             return part.ancestors

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tidings.client.feeds import FIRST, LAST, Discovery, Kept, Partition
 from tidings.client.feeds.plan import Plan, plan
 
@@ -81,5 +83,29 @@ def test_a_parent_that_is_not_closed_or_not_listed_is_not_waited_for() -> None:
     assert {place.after for place in made.places} == {None}
 
 
-def test_finished_partitions_are_never_read_again() -> None:
+def test_finished_partitions_are_not_read_again_while_they_are_closed() -> None:
     assert planned(Partition("0", closed=True), kept={"0": Kept("c5", finished=True)}).places == ()
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_finished_partition_that_is_listed_as_open_is_read_on(ordered: bool) -> None:
+    """The hub went back to a backup from before the repartition, or the topic was deleted and made again."""
+    made = planned(Partition("0"), kept={"0": Kept("c5", finished=True), "1": Kept("c7"), "2": Kept("c6")}, ordered=ordered)
+    assert cursors(made) == {"0": "c5"}
+    assert made.saves == {"0": Kept("c5")}
+
+
+def test_children_of_a_partition_that_is_open_again_are_not_held_up_by_it() -> None:
+    made = planned(Partition("0"), Partition("1", after="0"), kept={"0": Kept("c5", finished=True)})
+    assert {place.partition.id: place.after for place in made.places} == {"0": None, "1": None}
+
+
+def test_a_reader_that_passed_over_a_closed_partition_reads_it_whole_once_it_is_open_again() -> None:
+    """It began at the end, so no position is known in that partition; `_last` would pass over what came since."""
+    kept = dict(planned(*CLOSED, start=LAST).saves)
+    assert cursors(planned(Partition("0"), kept=kept, start=LAST)) == {"0": FIRST}
+
+
+def test_a_finished_ancestor_that_is_gone_stays_finished() -> None:
+    kept = {"0": Kept("c4", finished=True), "1": Kept("c8")}
+    assert cursors(planned(Partition("3", cursors_of=("1", "0")), kept=kept)) == {"3": "c8"}

@@ -277,6 +277,22 @@ def test_ft18_closed_partitions_are_read_before_their_children_while_readers_run
         assert not {one.query["partition"][0] for one in feed.asked if "cursor" in one.query} & {"0", "1"}
 
 
+def test_a_partition_that_was_finished_and_is_open_again_is_read_on(table: Table) -> None:
+    with Foreign().served() as feed:
+        published(feed, 10)
+        feed.close()
+        published(feed, 10, since=10)
+        read_all(feed, table)
+        assert table.store.load(feed.url)["0"].finished
+        feed.begin_again()
+        published(feed, 5, since=20)
+        read_all(feed, table)
+        assert set(table.numbers) == set(range(25))
+        feed.close()
+        read_all(feed, table)
+        assert table.store.load(feed.url)["0"].finished
+
+
 def test_ft19_redistributed_partitions_go_on_from_the_cursor_of_their_ancestor(table: Table) -> None:
     with Foreign(partitions=2, page=5).served() as feed:
         published(feed, 60)

@@ -118,6 +118,17 @@ def test_a_child_begins_in_a_later_batch_than_its_parent_ends() -> None:
         assert len(portions_in(planned(feed, ordered=False))) >= 2
 
 
+def test_a_partition_that_was_finished_and_is_open_again_is_read_on() -> None:
+    with Foreign().served() as feed:
+        published(feed, 5)
+        feed.close()
+        end = planned(feed, planned(feed))
+        assert end["partitions"]["0"]["finished"]
+        feed.begin_again()
+        published(feed, 3, since=5)
+        assert numbers(read(feed, planned(feed, end))) == [5, 6, 7]
+
+
 def test_who_starts_at_the_end_gets_only_what_comes_then() -> None:
     with Foreign().served() as feed:
         published(feed, 5)

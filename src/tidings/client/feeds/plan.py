@@ -2,6 +2,9 @@
 
 A partition goes on from, in this order: its own saved cursor; the cursor of an ancestor whose cursors are valid on it; the very
 beginning, when it follows another partition or appeared later; `start`, when nothing was ever read of this feed.
+
+`finished` counts while the partition is closed or gone. One that is listed as open can grow again, whatever was kept of it: its hub
+went back to a backup, or its topic was deleted and made anew.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ def plan(discovery: Discovery, kept: Mapping[str, Kept], start: str = FIRST, *, 
     """How to go on with these partitions, given what was kept of the feed."""
     known = dict(kept)
     for partition in discovery.partitions:
-        if partition.id not in known:
+        if partition.id in kept and kept[partition.id].finished and not partition.closed:
+            known[partition.id] = _reopened(kept[partition.id])
+        elif partition.id not in known:
             known |= _beginning(partition, discovery, kept, start)
     places = tuple(
         Place(one, known[one.id].cursor if one.id in known else FIRST, _waits_for(one, discovery, known) if ordered else None)
@@ -45,6 +50,11 @@ def plan(discovery: Discovery, kept: Mapping[str, Kept], start: str = FIRST, *, 
         if one.id not in known or not known[one.id].finished
     )
     return Plan(places, {id: row for id, row in known.items() if kept.get(id) != row})
+
+
+def _reopened(row: Kept) -> Kept:
+    """Go on where it ended. Nobody knows where `_last` was, and asking for it now would pass over what came since."""
+    return Kept(FIRST if row.cursor == LAST else row.cursor)
 
 
 def _beginning(partition: Partition, discovery: Discovery, kept: Mapping[str, Kept], start: str) -> dict[str, Kept]:

@@ -12,7 +12,7 @@ from tidings.errors import CursorMoved
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How far one partition was read. `finished`: it is closed and read to its end, and never asked again."""
+    """How far one partition was read. `finished`: it is closed and read to its end, and not asked again while it is closed."""
 
     cursor: str
     finished: bool = False
