@@ -18,6 +18,7 @@ import uvicorn
 
 from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
+from tidings.access.refused_tokens import RefusedTokens
 from tidings.access.rules import OPEN, check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
 from tidings.access.secrets import hub_key
@@ -103,7 +104,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     stack.push_async_callback(duplicates.close)
     ingest = IngestParts(
         admissions=Admissions(lambda: current.snapshot, settings.topics, settings.ingest),
-        gate=Gate(settings.access, clock),
+        gate=Gate(settings.access, clock, refused=RefusedTokens(clock, lambda: board.count("tidings_tokens_refused_total"))),
         log=files.log,
         duplicates=duplicates,
         clock=clock,
@@ -305,6 +306,7 @@ def _server_config(api: Any, server: ServerSettings) -> uvicorn.Config:
         answer_time=server.answer_timeout,
         keep_alive=server.keep_alive,
         connections=server.max_connections,
+        client_connections=server.max_connections_per_client,
     )
     return uvicorn.Config(
         api,

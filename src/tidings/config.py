@@ -34,6 +34,7 @@ class ServerSettings:
     answer_timeout: Seconds
     keep_alive: Seconds
     max_connections: int
+    max_connections_per_client: int
     public_url: str
 
 

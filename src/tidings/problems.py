@@ -148,3 +148,9 @@ BODY_TOO_SLOW = transport_problem(
 TOO_MANY_CONNECTIONS = transport_problem(
     HTTPStatus.SERVICE_UNAVAILABLE, "too-many-connections", "server.max_connections are open already", retry_after=1
 )
+TOO_MANY_OF_ONE_CLIENT = transport_problem(
+    HTTPStatus.TOO_MANY_REQUESTS,
+    "too-many-connections-of-client",
+    "server.max_connections_per_client are open from your address already; close some, or use those that are open again",
+    retry_after=1,
+)

@@ -15,6 +15,10 @@ from tidings.errors import Forbidden
         [(b"host", b"[::1]:8484")],
         [(b"host", b"localhost.")],
         [(b"host", b"127.0.0.1:8484"), (b"origin", b"http://localhost:3000")],
+        [(b"host", b"127.0.0.1:8484"), (b"sec-fetch-site", b"none")],
+        [(b"host", b"localhost:8484"), (b"sec-fetch-site", b"same-site")],
+        [(b"host", b"localhost:8484"), (b"sec-fetch-site", b"same-origin")],
+        [(b"host", b"127.0.0.1:8484"), (b"sec-fetch-site", b"cross-site"), (b"origin", b"http://localhost:3000")],
     ],
 )
 def test_this_machine_is_let_in(headers: list[tuple[bytes, bytes]]) -> None:
@@ -30,6 +34,8 @@ def test_this_machine_is_let_in(headers: list[tuple[bytes, bytes]]) -> None:
         [(b"host", b"localhost:8484"), (b"origin", b"https://evil.example")],
         [(b"host", b"localhost:8484"), (b"origin", b"null")],
         [(b"host", b"")],
+        [(b"host", b"localhost:8484"), (b"sec-fetch-site", b"cross-site")],
+        [(b"host", b"localhost:8484"), (b"sec-fetch-site", b"cross-site"), (b"origin", b"https://evil.example")],
     ],
 )
 def test_pages_from_elsewhere_and_other_names_are_not(headers: list[tuple[bytes, bytes]]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.access.signing import AUDIENCE, ISSUER, NOW, KeyServer, Signer
 from tidings.access.keys import FRESH, PAUSE_FIRST, Key
 from tidings.access.principals import EVERYONE, Principal, Right
+from tidings.access.refused_tokens import LINES, WINDOW, RefusedTokens
 from tidings.access.tokens import REMEMBER_FOR, REMEMBERED, Gate, Headers, token_digest
 from tidings.clock import Clock, ManualClock
 from tidings.config import AccessSettings, TokenSettings
@@ -28,12 +29,12 @@ def bearing(token: str) -> Headers:
 
 def a_gate(mode: str = "jwt", jwks: str = "keys", clock: Clock | None = None, **fields: Any) -> Gate:
     """A gate whose issuer shows EC's key, unless `fetch` says otherwise."""
-    fetch = fields.pop("fetch", None)
+    fetch, refused = fields.pop("fetch", None), fields.pop("refused", None)
     plain = {"tokens": (), "issuer": ISSUER, "audience": AUDIENCE, "rights_claim": "scope"}
     settings = AccessSettings(mode=mode, jwks=jwks, **{**plain, **fields})
     if fetch is None and jwks == "keys":
         fetch = lambda place: (EC.jwk,)  # noqa: E731
-    return Gate(settings, clock or ManualClock(), *([fetch] if fetch else []))
+    return Gate(settings, clock or ManualClock(), *([fetch] if fetch else []), refused=refused)
 
 
 def ask(gate: Gate, token: str) -> Principal:
@@ -134,6 +135,57 @@ def test_no_token_is_kept_or_logged_in_clear(caplog: pytest.LogCaptureFixture) -
     kept = repr([vars(gate), gate._known, gate._table])
     assert "s3cret" not in told + kept
     assert "wr0ng" not in told + kept
+
+
+def noted(gate: Gate, address: str, *tokens: str) -> None:
+    async def ask_all() -> None:
+        for token in tokens:
+            with pytest.raises(Unauthenticated):
+                await gate.identify(bearing(token), address)
+
+    asyncio.run(ask_all())
+
+
+def with_refusals(clock: ManualClock, counted: list[int]) -> Gate:
+    return with_tokens(("shop", "s3cret"), clock=clock, refused=RefusedTokens(clock, lambda: counted.append(1)))
+
+
+def test_a_refused_token_is_counted_and_leaves_a_line_with_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    counted = list[int]()
+    gate = with_refusals(ManualClock(), counted)
+    noted(gate, "10.0.0.7", "wr0ng")
+    (line,) = caplog.messages
+    assert line == "refused the token of a request from 10.0.0.7: the token is not known"
+    assert len(counted) == 1
+    asyncio.run(gate.identify(bearing("s3cret"), "10.0.0.7"))
+    with pytest.raises(Unauthenticated):
+        asyncio.run(gate.identify([], "10.0.0.7"))
+    assert len(counted) == 1, "no token at all is no wrong one"
+
+
+def test_a_header_that_holds_no_token_counts_as_a_refused_one_and_once(caplog: pytest.LogCaptureFixture) -> None:
+    counted = list[int]()
+    gate, headers = with_refusals(ManualClock(), counted), [(b"authorization", b"Basic c2hvcDpzM2NyZXQ=")]
+    assert gate.identify_cached(headers) is None
+    with pytest.raises(Unauthenticated):
+        asyncio.run(gate.identify(headers, "10.0.0.7"))
+    assert (len(counted), "c2hvcDpzM2NyZXQ" in caplog.text, len(caplog.messages)) == (1, False, 1)
+
+
+def test_lines_about_refused_tokens_are_few_and_say_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    clock, counted = ManualClock(), list[int]()
+    gate = with_refusals(clock, counted)
+    noted(gate, "10.0.0.7", *(f"guess-{n}" for n in range(20)))
+    noted(gate, "10.0.0.8", "guess")
+    assert [line.split(" from ")[1].split(":")[0] for line in caplog.messages] == ["10.0.0.7", "10.0.0.8"]
+    for n in range(100):
+        noted(gate, f"10.0.1.{n}", "guess")
+    assert len(caplog.messages) == LINES
+    clock.advance(WINDOW)
+    noted(gate, "10.0.0.7", "guess")
+    assert len(caplog.messages) == LINES + 1
+    assert caplog.messages[-1].endswith("; 92 others were not logged since the last such line")
+    assert len(counted) == 122
 
 
 def test_a_signed_token_is_its_subject_with_the_rights_of_its_claim() -> None:

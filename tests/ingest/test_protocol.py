@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import gc
 import resource
+import socket
 import threading
 import time
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.ingest.wire import LIMITS, Answer, a_server, connect, exchange, read_answer, wait_until_gone
+from tidings.ingest.client_connections import client_of
 
 QUICK = dataclasses.replace(LIMITS, head_time=0.4, body_time=0.4, keep_alive=0.4)
 UNREAD = dataclasses.replace(LIMITS, answer_time=0.4)
@@ -233,3 +235,48 @@ def test_more_connections_than_allowed_get_503() -> None:
             answer = read_answer(second)
             assert is_problem(answer, 503, "too-many-connections")
             assert answer.headers["retry-after"] == "1"
+
+
+ONE_EACH = dataclasses.replace(LIMITS, client_connections=1)
+
+
+def connect_from(address: str, port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+
+
+def test_more_connections_of_one_client_than_allowed_get_429_and_others_are_served() -> None:
+    with a_server(echo, ONE_EACH) as port, connect_from("127.0.0.1", port) as first:
+        first.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert read_answer(first).status == 200
+        with connect_from("127.0.0.1", port) as second:
+            answer = read_answer(second)
+        assert is_problem(answer, 429, "too-many-connections-of-client")
+        assert (answer.headers["retry-after"], "max_connections_per_client" in answer.json["detail"]) == ("1", True)
+        with connect_from("127.0.0.2", port) as other:
+            other.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert read_answer(other).status == 200
+
+
+def test_a_client_that_closes_its_connection_may_open_another() -> None:
+    with a_server(echo, ONE_EACH) as port:
+        give_up = time.monotonic() + 20
+        for _ in range(3):
+            # The server hears of the end a little later than the client.
+            while (answer := exchange(port, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")).status == 429:
+                assert time.monotonic() < give_up
+            assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("10.0.0.1", "10.0.0.2", False),
+        ("10.0.0.1", "::ffff:10.0.0.1", True),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("", "unknown", False),
+    ],
+)
+def test_whose_an_address_is(one: str, other: str, same: bool) -> None:
+    assert (client_of(one) == client_of(other)) is same

@@ -16,11 +16,15 @@ PREFIX = "tidings:"
 
 
 class Right(StrEnum):
-    """What can be allowed, each apart from the others; ADMIN includes all of them, for every topic."""
+    """What can be allowed, each apart from the others; ADMIN includes all of them, for every topic.
+
+    METRICS is over no topic: figures name every topic, subscription and consumer of the hub.
+    """
 
     PUBLISH = "publish"
     SUBSCRIBE = "subscribe"
     READ = "read"
+    METRICS = "metrics"
     ADMIN = "admin"
 
 
@@ -55,6 +59,7 @@ _DEED = {
     Right.PUBLISH: "publish to",
     Right.SUBSCRIBE: "subscribe to",
     Right.READ: "read",
+    Right.METRICS: "see the figures of the whole hub",
     Right.ADMIN: "administer",
 }
 

@@ -9,12 +9,13 @@ import asyncio
 import hashlib
 import hmac
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from tidings.access.jwts import Expectations, issuer_in, key_id, verified
 from tidings.access.keys import Key, KeyRing, fetch
 from tidings.access.principals import EVERYONE, Principal, Right
+from tidings.access.refused_tokens import RefusedTokens
 from tidings.access.rules import OPEN, uses_jwt, uses_tokens
 from tidings.clock import SECOND, Clock
 from tidings.config import AccessSettings, IssuerSettings, TokenSettings
@@ -43,7 +44,10 @@ class _Known(NamedTuple):
 class Gate:
     """Tells who asks. For one event loop; `identify_cached` never waits, `identify` may wait for signing keys."""
 
-    def __init__(self, settings: AccessSettings, clock: Clock, fetch: Fetch = fetch) -> None:
+    def __init__(
+        self, settings: AccessSettings, clock: Clock, fetch: Fetch = fetch, refused: RefusedTokens | None = None
+    ) -> None:
+        self._refused = refused or RefusedTokens(clock)
         self._open = settings.mode == OPEN
         self._jwt = uses_jwt(settings.mode)
         self._issuers = [_Issuer(one, settings, clock, fetch) for one in _issuers(settings)] if self._jwt else []
@@ -55,18 +59,28 @@ class Gate:
         """The principal, if that can be told at once; None means: ask `identify`."""
         if self._open:
             return EVERYONE
-        token = bearer(headers)
+        try:
+            token = bearer(headers)
+        except Unauthenticated:
+            return None
         return None if token is None else self._remembered(_digest(token))
 
-    async def identify(self, headers: Headers) -> Principal:
-        """The principal. Raises Unauthenticated, or Unavailable when the signing keys were never to be had."""
+    async def identify(self, headers: Headers, address: str = "") -> Principal:
+        """The principal. Raises Unauthenticated, or Unavailable when the signing keys were never to be had.
+
+        A token that is refused is counted and logged with the `address` of the client.
+        """
         if self._open:
             return EVERYONE
-        token = bearer(headers)
-        if token is None:
-            raise Unauthenticated(_NOBODY, expected=_EXPECTED)
-        digest = _digest(token)
-        return self._remembered(digest) or self._in_table(digest) or await self._signed(token, digest)
+        try:
+            token = bearer(headers)
+            if token is not None:
+                digest = _digest(token)
+                return self._remembered(digest) or self._in_table(digest) or await self._signed(token, digest)
+        except Unauthenticated as error:
+            self._refused.note(error.what, address)
+            raise
+        raise Unauthenticated(_NOBODY, expected=_EXPECTED)
 
     def _remembered(self, digest: bytes) -> Principal | None:
         known = self._known.get(digest)
@@ -143,6 +157,12 @@ class _Issuer:
             self._ring = self._ring.failed(self._clock.monotonic())
         else:
             self._ring = self._ring.renewed(keys, self._clock.monotonic())
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """The address that a request came from, as ASGI tells it; empty where it is not known."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 def bearer(headers: Headers) -> bytes | None:

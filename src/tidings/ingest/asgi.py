@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from tidings.access.browsers import refuse_strangers
-from tidings.access.tokens import Gate
+from tidings.access.tokens import Gate, address_of
 from tidings.clock import Clock
 from tidings.errors import Overloaded, TidingsError, TooLarge, UnsupportedFormat
 from tidings.events.headers import RawHeaders
@@ -83,7 +83,7 @@ class Publishing:
         """Answer one publish request."""
         began = self.parts.clock.monotonic()
         try:
-            admission, count, positions = await self._publish(scope["headers"], receive, topic)
+            admission, count, positions = await self._publish(scope, receive, topic)
         except TidingsError as error:
             self.parts.tally.refused(error.code)
             await answer_problem(send, problem_of(error, scope["path"]))
@@ -102,11 +102,11 @@ class Publishing:
             if cycle is None or not answer_at_once(cycle, _ACCEPTED, receipt):
                 await _answer(send, HTTPStatus.ACCEPTED, [_JSON], receipt)
 
-    async def _publish(self, headers: RawHeaders, receive: Receive, topic: str) -> tuple[Admission, int, Sequence[Position]]:
-        parts = self.parts
+    async def _publish(self, scope: Scope, receive: Receive, topic: str) -> tuple[Admission, int, Sequence[Position]]:
+        parts, headers = self.parts, scope["headers"]
         if parts.trusting:
             refuse_strangers(headers)
-        by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers)
+        by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers, address_of(scope))
         admission = parts.admissions.of(topic)
         check_publisher(admission, by)
         body = await read_body(headers, receive, admission.largest_body, parts.room)

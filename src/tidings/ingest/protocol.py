@@ -21,8 +21,17 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from tidings.ingest.client_connections import ClientConnections
 from tidings.ingest.unread import Unread
-from tidings.problems import BAD_HTTP, BODY_TOO_SLOW, HEAD_TOO_LARGE, HEAD_TOO_SLOW, TOO_MANY_CONNECTIONS, Problem
+from tidings.problems import (
+    BAD_HTTP,
+    BODY_TOO_SLOW,
+    HEAD_TOO_LARGE,
+    HEAD_TOO_SLOW,
+    TOO_MANY_CONNECTIONS,
+    TOO_MANY_OF_ONE_CLIENT,
+    Problem,
+)
 
 LINGER = 2.0
 """Seconds in which a refused client may finish sending, so that it reads the answer instead of a reset connection."""
@@ -41,7 +50,7 @@ logger = logging.getLogger("tidings.ingest")
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
-    """What one connection may take. Times in seconds."""
+    """What one connection may take, and how many there may be (`client_connections`: of one client; 0: any). Times in seconds."""
 
     head_bytes: int
     head_time: float
@@ -49,6 +58,7 @@ class WireLimits:
     answer_time: float
     keep_alive: float
     connections: int
+    client_connections: int = 0
 
 
 class Phase(Enum):
@@ -64,6 +74,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """uvicorn's protocol with limits. Use `limited(...)`: the limits are an attribute of the class."""
 
     limits: ClassVar[WireLimits]
+    clients: ClassVar[ClientConnections]
     sweep: ClassVar[Sweep | None] = None
 
     def __init__(
@@ -81,12 +92,20 @@ class LimitedProtocol(HttpToolsProtocol):
         self._held = 0
         self._chunk = 0
         self._unparsed = 0
+        self._address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watched()
-        if len(self.connections) > self.limits.connections:
+        self._address = self.client[0] if self.client else ""
+        if not self.clients.opened(self._address):
+            self.refuse(TOO_MANY_OF_ONE_CLIENT)
+        elif len(self.connections) > self.limits.connections:
             self.refuse(TOO_MANY_CONNECTIONS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.clients.closed(self._address)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self.phase is Phase.REFUSED:
@@ -282,7 +301,9 @@ class Sweep:
 
 def limited(limits: WireLimits) -> type[LimitedProtocol]:
     """The protocol class for a server with these limits."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})
+    return type(
+        "LimitedProtocol", (LimitedProtocol,), {"limits": limits, "clients": ClientConnections(limits.client_connections)}
+    )
 
 
 def answer_at_once(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:

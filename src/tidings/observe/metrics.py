@@ -14,6 +14,7 @@ HELP: Mapping[str, str] = {
     "tidings_published_total": "Events acknowledged, by topic.",
     "tidings_publish_refused_total": "Publish requests refused, by error code.",
     "tidings_publish_seconds": "Time from the whole request to its acknowledgement.",
+    "tidings_tokens_refused_total": "Requests whose token was refused, at any door.",
     "tidings_duplicates_total": "Events accepted and not stored again, by topic.",
     "tidings_feed_events_total": "Events served by feeds, by consumer, feed and partition.",
     "tidings_feed_requests_total": "Requests for events of feeds, by consumer and feed.",

@@ -39,6 +39,10 @@ _QUIET = {
     "spark.cleaner.periodicGC.interval": "10min",
 }
 
+# Spark's driver and block manager listen on loopback, where any local user could send them tasks. With a local master Spark
+# makes the secret itself; a cluster has its own, which belongs into spark-defaults.conf there and here.
+_PRIVATE = {"spark.authenticate": "true"}
+
 
 def start(settings: PipelineSettings, folder: Path, java_home: Path | None = None) -> SparkSession:
     """The running session; Spark's own files go below `folder`. Takes several seconds."""
@@ -47,16 +51,21 @@ def start(settings: PipelineSettings, folder: Path, java_home: Path | None = Non
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
-    quiet = resources.files("tidings.pipeline").joinpath("log4j2.properties")
     builder = SparkSession.builder.master(settings.master).appName("tidings routing")
-    options = {
+    for key, value in options(settings, folder).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def options(settings: PipelineSettings, folder: Path) -> dict[str, str]:
+    """The options of the session."""
+    quiet = resources.files("tidings.pipeline").joinpath("log4j2.properties")
+    return {
         **_FAST,
         **_QUIET,
+        **(_PRIVATE if settings.master.startswith("local") else {}),
         "spark.driver.memory": settings.driver_memory,
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{quiet} -XX:+UseSerialGC -Xss1m",
     }
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()

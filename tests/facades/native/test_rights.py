@@ -15,6 +15,7 @@ RIGHTS = {
     "shop": ["publish"],
     "billing": ["subscribe", "read"],
     "crm": ["subscribe"],
+    "prometheus": ["metrics"],
     "boss": ["admin"],
 }
 
@@ -48,6 +49,31 @@ def test_without_a_token_nobody_gets_anything_but_health(api: ApiProcess) -> Non
         assert answer.headers["www-authenticate"].startswith("Bearer")
     assert api.call("GET", "/health/live").status == 200
     assert api.call("GET", "/health/ready").status == 503
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/topics"),
+        ("POST", "/api/topics/orders/events"),
+        ("GET", "/feeds/orders"),
+        ("POST", "/horizon/v1/play/events"),
+        ("GET", "/horizon/v1/play/sse/" + "0" * 40),
+        ("GET", "/horizon/api/v1/circuit-breakers"),
+    ],
+)
+def test_a_wrong_token_is_counted_at_every_door_and_leaves_a_line_without_it(
+    api: ApiProcess, caplog: pytest.LogCaptureFixture, method: str, path: str
+) -> None:
+    before = refused_tokens(api)
+    assert asks(api, "gu3ss", method, path, {} if method == "POST" else None).status == 401
+    assert refused_tokens(api) == before + 1
+    assert "gu3ss" not in caplog.text
+
+
+def refused_tokens(api: ApiProcess) -> int:
+    lines = asks(api, "boss", "GET", "/metrics").body.decode().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("tidings_tokens_refused_total ")), 0)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +114,11 @@ def test_without_a_token_nobody_gets_anything_but_health(api: ApiProcess) -> Non
         ("crm", "POST", "/api/apply", {"subscriptions": [{"name": "invoices", "topic": "orders", "to": TO}]}, 403),
         ("crm", "POST", "/api/apply", {"subscriptions": [{"name": "own", "topic": "orders", "to": TO}]}, 200),
         ("shop", "GET", "/metrics", None, 403),
+        ("billing", "GET", "/metrics", None, 403),
+        ("narrow", "GET", "/metrics", None, 403),
+        ("prometheus", "GET", "/metrics", None, 200),
+        ("prometheus", "GET", "/api/topics/orders", None, 404),
+        ("prometheus", "GET", "/api/topics/orders/events", None, 404),
         ("boss", "GET", "/metrics", None, 200),
     ],
 )
@@ -124,6 +155,26 @@ def test_with_open_access_a_page_from_elsewhere_gets_nothing(tmp_path: Path, met
         assert api.call(method, path, body, {"origin": "https://evil.example"}).status == 403
         assert api.call(method, path, body, {"host": "evil.example"}).status == 403
         assert api.call(method, path, body, {"origin": "http://localhost:3000"}).status in (200, 202)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/subscriptions/invoices/stream",
+        "/feeds/orders?n=1&cursor0=_first&cursorset=a",
+        "/horizon/v1/play/sse/" + "0" * 40,
+        "/horizon/api/v1/circuit-breakers",
+        "/api/topics",
+    ],
+)
+def test_with_open_access_what_a_page_from_elsewhere_embeds_or_links_to_is_refused_at_every_door(
+    tmp_path: Path, path: str
+) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        refused = api.call("GET", path, headers={"sec-fetch-site": "cross-site"})
+        assert (refused.status, "pages from elsewhere" in refused.json["detail"]) == (403, True)
+        assert api.call("GET", "/api/topics", headers={"sec-fetch-site": "same-origin"}).status == 200
 
 
 def test_with_tokens_a_page_from_elsewhere_may_ask(api: ApiProcess) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from tidings.access.browsers import refuse_strangers
 from tidings.access.principals import Principal, Right
 from tidings.access.rules import OPEN
+from tidings.access.tokens import address_of
 from tidings.delivery.feeds.layout import discovery
 from tidings.delivery.feeds.watching import LaneWatching, Watching
 from tidings.errors import TidingsError
@@ -60,7 +61,7 @@ class FeedDoor:
             if self._trusting:
                 refuse_strangers(scope["headers"])
             gate = self._parts.gate
-            by = gate.identify_cached(scope["headers"]) or await gate.identify(scope["headers"])
+            by = gate.identify_cached(scope["headers"]) or await gate.identify(scope["headers"], address_of(scope))
             await self._answer(by, scope, send)
         except Refused as refusal:
             await answer_problem(send, refusal.at(path))

@@ -69,7 +69,7 @@ class Asked(msgspec.Struct, frozen=True):
 async def _asked(request: Request) -> Asked:
     parts: Parts = request.app.state.parts
     refuse_where_open(request)
-    client = await identified(parts, request.scope["headers"])
+    client = await identified(parts, request.scope)
     written = request.path_params.get("environment")
     environment = entered(client, written, parts.settings.horizon) if written is not None else ""
     return Asked(parts, client, environment, request.app.state.shelf, request.app.state.ground)

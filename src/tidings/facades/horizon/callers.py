@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidings.access.principals import Principal, Right
 from tidings.access.rules import OPEN
+from tidings.access.tokens import address_of
 from tidings.config import HorizonSettings
 from tidings.errors import Forbidden, Malformed, NotFound, Unauthenticated
 from tidings.facades.horizon.names import Team, environment_of, is_word, same_team, team_of
@@ -44,9 +47,9 @@ def client_of(principal: Principal, *, unchecked: bool) -> Client:
     return Client(client, principal.realm, Right.ADMIN in principal.rights, unchecked, writes)
 
 
-async def identified(parts: Parts, headers: list[tuple[bytes, bytes]]) -> Client:
+async def identified(parts: Parts, scope: Mapping[str, Any]) -> Client:
     """The caller of a request. Raises Unauthenticated."""
-    principal = await parts.gate.identify(headers)
+    principal = await parts.gate.identify(scope["headers"], address_of(scope))
     return client_of(principal, unchecked=parts.settings.access.mode == OPEN)
 
 

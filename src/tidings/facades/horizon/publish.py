@@ -15,6 +15,7 @@ import msgspec
 
 from tidings.access.browsers import refuse_strangers
 from tidings.access.principals import Principal
+from tidings.access.tokens import address_of
 from tidings.clock import Instant, rfc3339
 from tidings.errors import Malformed, TidingsError, Unavailable
 from tidings.events import jsontext, media
@@ -105,7 +106,8 @@ class Publish:
         headers: RawHeaders = scope["headers"]
         if self._ingest.trusting:
             refuse_strangers(headers)
-        by = self._parts.gate.identify_cached(headers) or await self._parts.gate.identify(headers)
+        gate = self._parts.gate
+        by = gate.identify_cached(headers) or await gate.identify(headers, address_of(scope))
         if scope["method"] != "POST":
             return plain_refusal(
                 HTTPStatus.METHOD_NOT_ALLOWED, "POST publishes, HEAD asks for health; nothing else is possible"

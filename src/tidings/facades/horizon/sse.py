@@ -109,7 +109,7 @@ class Streams:
         """The subscription that is meant, for its subscriber. A ticket stands for a token."""
         if not shared:
             self._refuse_pages(scope["headers"])
-        client = _HOLDER if ticket is not None else await identified(self._parts, scope["headers"])
+        client = _HOLDER if ticket is not None else await identified(self._parts, scope)
         name = subscription_name(entered(client, place.environment, self._parts.settings.horizon), place.subscription)
         if ticket is not None:
             self._tickets.take(ticket, name)

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from tidings.access.principals import Principal, Right
+from tidings.access.tokens import address_of
 from tidings.errors import Forbidden, NotFound
 from tidings.facades.native.wire import name_in_path
 from tidings.facades.parts import Parts
@@ -20,7 +21,7 @@ async def _parts(request: Request) -> Parts:
 
 async def _caller(request: Request) -> Principal:
     parts: Parts = request.app.state.parts
-    return await parts.gate.identify(request.scope["headers"])
+    return await parts.gate.identify(request.scope["headers"], address_of(request.scope))
 
 
 PartsOf = Annotated[Parts, Depends(_parts)]
@@ -33,7 +34,7 @@ def is_admin(caller: Principal) -> bool:
 
 def sees_topic(caller: Principal, topic: Name) -> bool:
     """Whoever may do anything with a topic may also look at it."""
-    return any(caller.may(right, topic) for right in Right)
+    return any(caller.may(right, topic) for right in (Right.PUBLISH, Right.SUBSCRIBE, Right.READ))
 
 
 def topic_of(parts: Parts, caller: Principal, text: str) -> Topic:
