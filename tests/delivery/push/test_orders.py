@@ -223,3 +223,18 @@ def test_a_pause_that_the_endpoint_asked_for_outlasts_suspending(tmp_path: Path)
         assert min(rest) - first >= 1.9
 
     in_world(tmp_path, scenario)
+
+
+def test_a_rate_per_minute_holds_over_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as receiver:
+            lane = world.subscribe("billing", receiver.url, rate_per_minute=2)
+            await world.publish(5, lane)
+            for _ in range(3):
+                async with world.delivering():
+                    await asyncio.to_thread(receiver.wait_for, 1)
+                    await until(lambda: world.reader.lane(lane).delivered >= 1)
+            # Spread over the minute, the second one is not due for a long time.
+            assert len(receiver.arrivals) == 1
+
+    in_world(tmp_path, scenario)

@@ -12,7 +12,7 @@ so that new entries need not wait for the old ones. The low-water mark is that o
 meanwhile, `back` grows to the end of the lane: what was taken after its old end is a gap in it.
 
 `taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
-difference to retention.
+difference to retention. `paced` is when the last attempts were, where their number in a minute is bounded.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ class LaneState:
             "failing_since",
             "limit",
             "open",
+            "paced",
             "paused_until",
             "suspended",
             "taken",
@@ -111,6 +112,7 @@ class LaneState:
         self.failing_since = Instant(0)
         self.breaker = CLOSED
         self.taken = 0
+        self.paced: Sequence[tuple[float, int]] = ()
 
     @property
     def low_water(self) -> Offset:
@@ -302,6 +304,7 @@ class Saved(msgspec.Struct, frozen=True, array_like=True):
     breaker: Breaker = CLOSED
     back: tuple[int, int, int, list[Row]] | None = None
     gaps: Sequence[tuple[int, int]] = ()
+    paced: Sequence[tuple[float, int]] = ()
 
 
 def encode(state: LaneState) -> bytes:
@@ -309,7 +312,8 @@ def encode(state: LaneState) -> bytes:
     items, again = [*map(_row, state.open.values())], [*map(_row, state.again.values())]
     kept = state.back
     back = None if kept is None else (kept.cursor, kept.until, kept.left, [*map(_row, kept.open.values())])
-    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back, [] if kept is None else kept.gaps)
+    gaps = [] if kept is None else kept.gaps
+    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back, gaps, state.paced)
     return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken, *wait))
 
 
@@ -324,6 +328,7 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     state.disabled = saved.disabled
     state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
     state.breaker = saved.breaker
+    state.paced = saved.paced
     state.taken = saved.taken
     state.open = {item.offset: item for item in map(_item, saved.open)}
     state.again = {item.offset: item for item in map(_item, saved.again)}

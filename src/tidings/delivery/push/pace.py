@@ -1,13 +1,14 @@
 """How fast a lane may send. Pure state machines: the time (monotonic seconds) and what happened come in.
 
-The hard limit counts every attempt in a sliding window, so that it holds for any one second and nothing is saved up. Over it
-Hermes' limiter lowers the rate of an endpoint that fails (HER-103…110).
+The hard limit counts every attempt in a sliding window, so that it holds for any one second and nothing is saved up; within the
+window attempts are spaced. Over it Hermes' limiter lowers the rate of an endpoint that fails (HER-103…110).
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -15,32 +16,63 @@ import msgspec
 from tidings.delivery.push.policy import PacePolicy
 
 MINUTE = 60.0
+AT_ONCE = 1 / 20
+"""The share of a window's attempts that may go at once, beside the first; the others are spread over the window."""
+
+GRAIN = 1 / 200
+"""The share of a window within which attempts count as made together, when the last of them was."""
 
 
 class Window:
-    """At most `count` attempts in any `seconds`; exact, for it remembers when the last ones were."""
+    """At most `count` attempts in any `seconds`, and few of them at once. `sent` is when the last ones were, and how many."""
 
-    __slots__ = ("_sent", "count", "seconds")
+    __slots__ = ("_began", "_sent", "_spaced", "_total", "count", "seconds")
 
-    def __init__(self, count: int, seconds: float) -> None:
+    def __init__(self, count: int, seconds: float, sent: Sequence[tuple[float, int]] = ()) -> None:
         self.count = count
         self.seconds = seconds
-        self._sent: deque[float] = deque(maxlen=count)
+        self._sent = deque(sent)
+        self._total = sum(many for _, many in sent)
+        self._began = -math.inf
+        # When the next attempt would go if all were evenly spread.
+        self._spaced = self._sent[-1][0] + seconds / count if sent else -math.inf
 
     def wait(self, now: float) -> float:
         """Seconds until one more may go; 0 when it may go now."""
-        if len(self._sent) < self.count:
-            return 0.0
-        return max(0.0, self._sent[0] + self.seconds - now)
+        self._forget(now)
+        wait, over = self._spaced - self.seconds * AT_ONCE - now, self._total - self.count
+        for at, many in self._sent if over >= 0 else ():
+            wait, over = max(wait, at + self.seconds - now), over - many
+            if over < 0:
+                break
+        return max(0.0, wait)
 
     def sent(self, now: float) -> None:
-        self._sent.append(now)
+        self._forget(now)
+        self._spaced = max(self._spaced, now) + self.seconds / self.count
+        self._total += 1
+        if now - self._began < self.seconds * GRAIN and self._sent:
+            self._sent[-1] = now, self._sent[-1][1] + 1
+        else:
+            self._began = now
+            self._sent.append((now, 1))
+
+    @property
+    def last(self) -> Sequence[tuple[float, int]]:
+        """When the last attempts were, and how many each time; enough to make the window again."""
+        return tuple(self._sent)
 
     def resized(self, count: int, seconds: float) -> Window:
         """The same past under another limit; a lower one holds at once."""
-        other = Window(count, seconds)
-        other._sent.extend(self._sent)
-        return other
+        return Window(count, seconds, self.last)
+
+    def _forget(self, now: float) -> None:
+        if self._sent and self._sent[-1][0] > now:
+            # Saved before the machine was started again, when its time began anew: all of it may have been just now.
+            self._sent = deque([(now, self._total)])
+            self._spaced = now + self.seconds / self.count
+        while self._sent and self._sent[0][0] + self.seconds <= now:
+            self._total -= self._sent.popleft()[1]
 
 
 def window_of(rate: float) -> tuple[int, float]:
@@ -136,6 +168,15 @@ class Pace:
         self.speed = Speed(Mode.NORMAL, most) if raised or not policy.adaptive else _cut(self.speed, most)
         self._second = self._fitted(self._second, self.speed.rate)
         self._minute = self._per_minute(policy.minute)
+
+    @property
+    def last_minute(self) -> Sequence[tuple[float, int]]:
+        """The attempts that count against the limit per minute; to be kept over a restart."""
+        return () if self._minute is None else self._minute.last
+
+    def remember(self, sent: Sequence[tuple[float, int]]) -> None:
+        """What `last_minute` was before a restart. The next policy says what limit that counts against."""
+        self._minute = Window(1, MINUTE, sent) if sent else None
 
     def republish(self, rate: float | None) -> None:
         """A further limit while what waited is sent; None takes it away."""

@@ -126,6 +126,7 @@ class PushLane:
         self.back_turn = False
         self.back_held = False
         self.pace = Pace()
+        self.pace.remember(state.paced)
         self.alarm = math.inf
         self.batch: Batch | None = None
         self.listener: Listener | None = None
@@ -224,6 +225,7 @@ class PushLane:
     def saved(self) -> SavedLane:
         """The lane as it is saved."""
         state = self.state
+        state.paced = self.pace.last_minute
         return SavedLane(
             key=self.key,
             state=self._word(),
