@@ -160,6 +160,21 @@ def test_a_feed_is_forwarded_to_a_topic_untouched_and_once(api: ApiProcess, topi
     assert b'"n":1.50' in api.call("GET", f"/feeds/{copy}?n=1&cursor0=_first").body
 
 
+def test_every_json_value_that_a_topic_serves_as_payload_is_read_and_forwarded(
+    api: ApiProcess, topic: str, tmp_path: Path
+) -> None:
+    api.call("PUT", f"/api/topics/{topic}-v1", {"feed": {"versions": "v1", "v1Data": "payload"}})
+    for n, data in enumerate((b'{"n":1}', b"[1,2.50]", b"7", b"true", b'"text"', b"null")):
+        event = b'{"specversion":"1.0","id":"%d","source":"/s","type":"t","subject":"k","data":%b}' % (n, data)
+        assert api.publish(f"{topic}-v1", event, "application/cloudevents+json").status < 300
+    read = run(api, "read", f"{topic}-v1", "--partition-count", "1")
+    assert (read.stdout.splitlines(), read.stderr) == (['{"n":1}', "[1,2.50]", "7", "true", '"text"', "{}"], "")
+    words = ("forward", f"{topic}-v1", "--partition-count", "1", "--to", topic, "--state", str(tmp_path / "s.db"))
+    assert run(api, *words).stdout == "6 events forwarded\n"
+    copies = [json.loads(line) for line in run(api, "read", topic).stdout.splitlines()]
+    assert [(one["id"], one["data"]) for one in copies][1:4] == [("1", [1, 2.5]), ("2", 7), ("3", True)]
+
+
 def test_forwarding_needs_one_place_for_cursors(api: ApiProcess, topic: str, tmp_path: Path) -> None:
     for words in ((), ("--state", str(tmp_path / "s.db"), "--cursorset", "x")):
         refused = run(api, "forward", topic, "--to", topic, *words)
@@ -189,6 +204,9 @@ def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
     assert b'"data":{"n":1.50}}' in as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f")
     text = json.loads(as_cloudevent(Event("3", b'"hello"'), "ns:copy", "http://x/f"))
     assert (text["data"], text["datacontenttype"], text["type"]) == ("hello", "text/plain", "copy")
+    for raw in (b"[1,2.50]", b"7", b"true"):
+        value = json.loads(as_cloudevent(Event("3", raw), "copy", "http://x/f"))
+        assert (value["data"], value["datacontenttype"]) == (json.loads(raw), "application/json")
 
 
 def test_partitions_are_shown_and_grow(api: ApiProcess, topic: str) -> None:

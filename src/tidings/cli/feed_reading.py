@@ -108,12 +108,12 @@ def as_cloudevent(event: Event, topic: str, feed: str) -> bytes:
     headers = {name.lower(): str(value) for name, value in (event.headers or {}).items()}
     told = {name.removeprefix(_HEADER): value for name, value in headers.items() if name.startswith(_HEADER)}
     others = {name: value for name, value in headers.items() if name.isascii() and name.isalnum()}
-    is_json = event.raw.startswith(b"{")
+    is_text = event.raw.startswith(b'"')
     head = {
         "id": random_id(),
         "source": feed,
         "type": topic.rpartition(":")[2],
-        "datacontenttype": headers.get("content-type", "application/json" if is_json else "text/plain"),
+        "datacontenttype": headers.get("content-type", "text/plain" if is_text else "application/json"),
         "partitionkey": told.get("subject") or f"{feed}#{event.partition}",
         **others,
         **told,

@@ -276,6 +276,11 @@ def on_pages(fault: Fault) -> Fault:
     return lambda handler: fault(handler) if "events?" in handler.path or "n=" in handler.path else False
 
 
+def of_partition(id: str, fault: Fault) -> Fault:
+    """Only requests for this partition of version 2 meet the fault."""
+    return lambda handler: fault(handler) if f"partition={id}&" in handler.path else False
+
+
 def answering(status: int, body: bytes = b"", **headers: str) -> Fault:
     def fault(handler: Any) -> bool:
         handler.send(status, body, **headers)

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidings.client.feeds.discovery import V1, V2
 from tidings.client.feeds.lines import Checkpoint, Event, Lines
 from tidings.errors import BadLine, LineTooLong
 
 
-def said(*chunks: bytes, limit: int = 1 << 20) -> list[Any]:
+def said(*chunks: bytes, limit: int = 1 << 20, version: int = V2) -> list[Any]:
     """Events as their data, checkpoints as themselves, with their partitions."""
-    lines = Lines("7", limit)
+    lines = Lines("7", limit, version=version)
     found = [one for chunk in chunks for one in lines.feed(chunk)] + lines.close()
     return [(one.partition, one.data) if isinstance(one, Event) else one for one in found]
 
@@ -50,9 +51,21 @@ def test_version_1_names_partitions_and_has_headers() -> None:
 
 
 @pytest.mark.parametrize("data", ["null", "[1]", "3", "true", "1.5"])
-def test_data_of_other_kinds_is_refused(data: str) -> None:
+def test_version_2_has_objects_and_strings_only(data: str) -> None:
     with pytest.raises(BadLine):
         said(f'{{"data":{data}}}\n'.encode())
+
+
+@pytest.mark.parametrize("data", ["[1]", "3", "true", "1.5", "false", "-2", '"text"', "{}"])
+def test_in_version_1_every_json_value_is_data(data: str) -> None:
+    line = f'{{"partition":7,"data": {data}}}\n{{"partition":7,"cursor":"5"}}\n'.encode()
+    assert said(line, version=V1) == [("7", json.loads(data)), Checkpoint("7", "5")]
+    assert said(b"\n" + line, version=V1) == [("7", json.loads(data)), Checkpoint("7", "5")]
+
+
+def test_null_is_no_data_in_version_1_either() -> None:
+    with pytest.raises(BadLine, match="null"):
+        said(b'{"partition":7,"data":null}\n', version=V1)
 
 
 @pytest.mark.parametrize("line", ["{", '{"data":{}} x', "nonsense", '{"data":{}}{"cursor":"1"}', '{"cursor":5}', "\x00"])

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.client.feeds.foreign import Foreign, answering, sending
+from tests.client.feeds.foreign import Foreign, answering, of_partition, sending
 from tests.client.feeds.readers import SOON, Table, a_client, in_order_of_keys, published, read_all
 from tidings.client.feeds import Backoff, Batch, Event, FeedClient, Kept, MemoryStore
-from tidings.errors import BadLine, CursorExpired, HubProblem, HubUnreachable, LineTooLong, TokenStale
+from tidings.errors import BadLine, CursorExpired, FeedUnreadable, HubProblem, HubUnreachable, LineTooLong, TokenStale
 
 
 @pytest.fixture
@@ -275,6 +275,36 @@ def test_ft18_closed_partitions_are_read_before_their_children_while_readers_run
         feed.asked.clear()
         read_all(feed, table)
         assert not {one.query["partition"][0] for one in feed.asked if "cursor" in one.query} & {"0", "1"}
+
+
+@pytest.mark.parametrize("answer", [answering(204), sending(b""), sending(b"\n\n")])
+@pytest.mark.parametrize("follow", [True, False])
+def test_an_empty_answer_of_a_closed_partition_is_its_end(table: Table, answer: Any, follow: bool) -> None:
+    """Some servers say nothing at all where there is nothing, not even the same cursor again."""
+    with Foreign().served() as feed:
+        published(feed, 10)
+        read_all(feed, table)
+        feed.close()
+        published(feed, 10, since=10)
+        feed.faults = [of_partition("0", answer)]
+        following(feed, table, lambda: len(table.numbers) == 20) if follow else read_all(feed, table)
+        assert table.store.load(feed.url)["0"].finished
+    assert table.numbers[:10] == list(range(10)) and sorted(table.numbers) == list(range(20))
+
+
+def test_reading_that_does_not_follow_ends_also_where_events_have_no_cursor(feed: Foreign, table: Table) -> None:
+    feed.faults = [sending(b'{"data":{}}\n')] * 1000
+    with pytest.raises(FeedUnreadable, match="cursor"):
+        read_all(feed, table, patience=0.2)
+
+
+@pytest.mark.parametrize(("status", "error"), [(503, HubUnreachable), (409, TokenStale)])
+def test_reading_that_does_not_follow_ends_when_the_server_stays_in_trouble(
+    feed: Foreign, table: Table, status: int, error: type[Exception]
+) -> None:
+    feed.faults = [answering(status)] * 1000
+    with pytest.raises(error):
+        read_all(feed, table, patience=0.2)
 
 
 def test_a_partition_that_was_finished_and_is_open_again_is_read_on(table: Table) -> None:

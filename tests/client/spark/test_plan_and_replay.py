@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.client.feeds.foreign import Foreign, answering
+from tests.client.feeds.foreign import Foreign, answering, sending
 from tests.client.feeds.readers import published
 from tidings.client.feeds import Event
 from tidings.client.spark.ahead import Ahead
@@ -129,6 +129,28 @@ def test_a_partition_that_was_finished_and_is_open_again_is_read_on() -> None:
         assert numbers(read(feed, planned(feed, end))) == [5, 6, 7]
 
 
+def test_an_empty_answer_of_a_closed_partition_is_its_end() -> None:
+    with Foreign().served() as feed:
+        published(feed, 5)
+        first = planned(feed)
+        feed.close()
+        published(feed, 5, since=5)
+        feed.faults = [sending(b"")]
+        second = planned(feed, first)
+        assert second["partitions"]["0"]["finished"]
+        assert sorted(numbers(read(feed, planned(feed, second)))) == [5, 6, 7, 8, 9]
+
+
+def test_events_without_any_cursor_are_an_error_and_not_asked_for_without_end() -> None:
+    with Foreign().served() as feed:
+        published(feed, 5)
+        end = planned(feed)
+        for act in (lambda: planned(feed, end), lambda: read(feed, end)):
+            feed.faults = [sending(b'{"data":{"n":1}}\n')] * 1000
+            with pytest.raises(FeedUnreadable, match="cursor"):
+                act()
+
+
 def test_who_starts_at_the_end_gets_only_what_comes_then() -> None:
     with Foreign().served() as feed:
         published(feed, 5)
@@ -223,6 +245,9 @@ def test_a_time_that_is_none_is_kept_beside(time: str) -> None:
         ({"n": 1}, '{"n": 1}'),
         ({"id": 5, "source": "/s", "type": "t"}, '{"id": 5, "source": "/s", "type": "t"}'),
         (b'"a\\u2028b"', "a\u2028b"),
+        (b"[1, 2.50]", "[1, 2.50]"),
+        (b"7", "7"),
+        (b"true", "true"),
     ],
 )
 def test_what_is_no_cloudevent_has_only_data(event: Any, data: str) -> None:

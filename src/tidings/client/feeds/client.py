@@ -33,6 +33,7 @@ class FeedClient:
     `store` yet. `ordered` reads partitions that were closed before those that followed them. `wait` lets the server hold a request
     until there is an event, in seconds; without it an empty feed is asked every `poll_interval`. `multi` reads all partitions of
     version 1 in one request. `cursorset` keeps cursors at the publisher instead. `name` is what the feed is called in the store.
+    `patience` is how long a server may be in trouble, in seconds, before a reading that does not follow ends with the error.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class FeedClient:
         max_batch: int = 1000,
         backoff: Backoff | None = None,
         name: str | None = None,
+        patience: float = 300.0,
     ) -> None:
         if partition_count is not None and partition_count < 1:
             raise Misconfigured("there is no such number of partitions", at="partition_count", found=partition_count)
@@ -66,7 +68,7 @@ class FeedClient:
         self._store: Store = store if store is not None else MemoryStore()
         self._http: Http = http if http is not None else PlainHttp()
         self._headers = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
-        self._ways = Ways(start, ordered, multi, poll_interval, max_batch, backoff or Backoff())
+        self._ways = Ways(start, ordered, multi, poll_interval, max_batch, backoff or Backoff(), patience)
         self._name = name or url
         self._known: Discovery | None = None
         self._types = None if event_types is None else frozenset(one.strip().casefold() for one in event_types)
@@ -129,7 +131,7 @@ class FeedClient:
         """One page of some partitions as it comes in, without events of types that were not asked for (FCL-21)."""
         async with self._asked(self._feed.page(known, cursors, wishes), _SILENCE + (wishes.wait or 0)) as answer:
             await _check(answer, self.url)
-            lines = Lines(next(iter(cursors)))
+            lines = Lines(next(iter(cursors)), version=known.version)
             try:
                 async for chunk in answer.chunks:
                     if said := lines.feed(chunk):

@@ -4,9 +4,10 @@
 |---|---|
 | blank, or with neither `data` nor `cursor` | nothing: for clients of a later version |
 | `data` an object or a string | an event |
+| `data` a list, a number or a bool | an event in version 1, BadLine in version 2 |
 | `cursor` a text | a checkpoint: what came before it may be saved with this cursor |
 | both | the event, then the checkpoint |
-| `data` null, a list, a number or a bool; no JSON | BadLine |
+| `data` null; no JSON | BadLine |
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, overload
 
 import msgspec
 
+from tidings.client.feeds.discovery import V1, V2
 from tidings.errors import BadLine, LineTooLong
 
 LINE_LIMIT = 16 << 20
@@ -37,7 +39,7 @@ class Event(msgspec.Struct, eq=False, gc=False):
 
     @property
     def data(self) -> Any:
-        """The event itself, a dict (most often a CloudEvent) or a string. Decoded when asked for."""
+        """The event itself, a dict (most often a CloudEvent) or a string; in version 1 any JSON value. Decoded when asked for."""
         global _last
         raw, value = _last
         if raw is not self.raw:
@@ -92,9 +94,10 @@ _decoder = msgspec.json.Decoder(_Line)
 class Lines:
     """One answer, fed in chunks of any size. `partition` is meant where a line names none."""
 
-    def __init__(self, partition: str, limit: int = LINE_LIMIT) -> None:
+    def __init__(self, partition: str, limit: int = LINE_LIMIT, *, version: int = V2) -> None:
         self._partition = partition
         self._limit = limit
+        self._version = version
         self._rest: list[bytes] = []
         self._held = 0
 
@@ -151,11 +154,17 @@ class Lines:
             if line.data is not _NOTHING:
                 raw = bytes(line.data)
                 if raw[0] != _OBJECT and raw[0] != _STRING:
-                    raise BadLine("the data of an event is neither an object nor a string", found=raw[:60])
+                    self._check_value(raw)
                 add(Event(partition, raw, line.headers))
             if line.cursor:
                 add(Checkpoint(partition, line.cursor))
         return said
+
+    def _check_value(self, raw: bytes) -> None:
+        if raw == b"null":
+            raise BadLine("the data of an event is null")
+        if self._version != V1:
+            raise BadLine("the data of an event is neither an object nor a string", found=raw[:60])
 
 
 def _one(line: bytes) -> _Line | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tidings.client.feeds.lines import Batch, Checkpoint, Event
+from tidings.errors import FeedUnreadable
 
 
 class Page:
@@ -67,16 +68,26 @@ class Page:
             if id in self._seen and id not in self._busy and not self._pending[id] and self._cursors[id] == cursor
         ]
 
+    def unmentioned(self) -> list[str]:
+        """The partitions of which the answer had neither event nor checkpoint. Of a closed one, this is the end."""
+        return [id for id in self._asked if id not in self._seen and not self._pending[id]]
+
     @property
     def is_at_the_end(self) -> bool:
         """Whether that holds for everything that was asked; what was not mentioned at all has nothing to say either."""
-        return self.said_anything and self._is_quiet({*self.at_the_end()})
+        return self.said_anything and {*self.at_the_end(), *self.unmentioned()} == set(self._asked)
 
     @property
     def is_silent(self) -> bool:
         """Whether there was neither event nor checkpoint, which only servers of an older kind do."""
-        return not self.said_anything and self._is_quiet(set())
+        return not self.said_anything and len(self.unmentioned()) == len(self._asked)
 
-    def _is_quiet(self, at_the_end: set[str]) -> bool:
-        unmentioned = {id for id in self._asked if id not in self._seen and not self._pending[id]}
-        return at_the_end | unmentioned == set(self._asked)
+    @property
+    def has_lost_events(self) -> bool:
+        """Whether events came and not one checkpoint: they would come again for ever."""
+        return not self.said_anything and not self.is_silent
+
+
+def without_cursor() -> FeedUnreadable:
+    """What is wrong with such an answer."""
+    return FeedUnreadable("events come without any cursor, so that reading cannot go on", expected="a cursor in every answer")

@@ -17,7 +17,7 @@ from tidings.client.feeds import answers
 from tidings.client.feeds.backoff import Backoff
 from tidings.client.feeds.discovery import V1, Discovery
 from tidings.client.feeds.lines import Batch, Checkpoint, Event
-from tidings.client.feeds.page import Page
+from tidings.client.feeds.page import Page, without_cursor
 from tidings.client.feeds.plan import Place, plan
 from tidings.client.feeds.requests import RESUME, Wishes
 from tidings.client.feeds.store import Kept, Store
@@ -43,6 +43,7 @@ class Ways:
     poll_interval: float
     max_batch: int
     backoff: Backoff
+    patience: float
 
 
 class Reading(Protocol):
@@ -75,6 +76,7 @@ class Run:
         self.wishes = wishes if follow else replace(wishes, wait=None)
         self.turn = asyncio.Lock()
         self.progress = False
+        self._progressed = time.monotonic()
 
     async def run(self) -> None:
         stale = 0
@@ -85,8 +87,8 @@ class Run:
                 await self._read(known)
                 if not self.follow:
                     return
-            except TokenStale:
-                pass
+            except TokenStale as error:
+                self.give_up(error)
             except _ByHandler as failed:
                 raise failed.error from failed.error.__cause__
             # All is closed and finished, or the token has changed: look again, but give a server that cannot decide some peace.
@@ -99,6 +101,7 @@ class Run:
             try:
                 return await self.client.discover()
             except HubUnreachable as error:
+                self.give_up(error)
                 self.client.warn_once(f"{error}; it is tried again")
                 await self.pause(tries, error.retry_after)
                 tries += 1
@@ -117,6 +120,15 @@ class Run:
         groups = [planned.places] if together else [(place,) for place in planned.places]
         finished = {place.partition.id: asyncio.Event() for place in planned.places}
         await all_of([_Reader(self, known, feed, group, kept, finished).run() for group in groups if group])
+
+    def progressed(self) -> None:
+        """Something was read."""
+        self.progress, self._progressed = True, time.monotonic()
+
+    def give_up(self, error: Exception) -> None:
+        """Raise the error when reading is to end some time and nothing was read for as long as patience lasts."""
+        if not self.follow and time.monotonic() - self._progressed > self.ways.patience:
+            raise error
 
     async def pause(self, tries: int, retry_after: float = 0.0) -> None:
         """Wait before the next try."""
@@ -151,6 +163,7 @@ class _Reader:
             try:
                 page = await self._page()
             except HubUnreachable as error:
+                self._run.give_up(error)
                 await self._run.pause(self._failures, error.retry_after)
                 self._failures += 1
                 continue
@@ -197,7 +210,7 @@ class _Reader:
             except Exception as error:
                 raise _ByHandler(error) from error
         self._rows[id], self._cursors[id] = row, batch.cursor
-        run.progress = True
+        run.progressed()
         self._failures = 0
 
     async def _transact(self, batch: Batch, row: Kept) -> None:
@@ -211,8 +224,11 @@ class _Reader:
                 run.store.save(tx, self._feed, batch.partition, row, self._rows[batch.partition])
 
     async def _is_over(self, page: Page) -> bool:
-        """Mark finished partitions (FCL-11); say whether there is nothing left to do here."""
-        for id in page.at_the_end():
+        """Mark finished partitions (FCL-11); say whether there is nothing left to do here.
+
+        A complete answer without any cursor counts as the end of a closed partition: some servers end them so.
+        """
+        for id in (*page.at_the_end(), *page.unmentioned()):
             partition = self._known.get(id)
             if partition is not None and partition.closed:
                 await self._finish(id)
@@ -234,6 +250,8 @@ class _Reader:
         """Wait as long as the page suggests: not at all while there is more (FCL-17, FCL-19)."""
         run = self._run
         if not page.said_anything:
+            if page.has_lost_events:
+                run.give_up(without_cursor())
             run.client.warn_once("an answer came without any cursor; it is asked again from the same place")
             await run.pause(self._failures)
             self._failures += 1

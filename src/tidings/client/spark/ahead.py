@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tidings.client.feeds.client import FeedClient
 from tidings.client.feeds.discovery import Discovery
-from tidings.client.feeds.page import Page
+from tidings.client.feeds.page import Page, without_cursor
 from tidings.client.feeds.plan import Place, plan
 from tidings.client.feeds.run import all_of
 from tidings.client.feeds.store import Kept
@@ -94,6 +94,8 @@ class Ahead:
                             names = [name_of(event) for event in self._client.wanted(batch.events)]
                             sight.names += b"".join(names)
                             sight.cursor, count = batch.cursor, count + len(batch.events)
+            if page.has_lost_events:
+                raise without_cursor()
             sight.at_the_end = page.is_at_the_end or page.is_silent
 
 

@@ -7,7 +7,7 @@
 | `data` | JSON text; a text of another type as it is; binary data in base64 (then `attributes` has `data_base64`) |
 | `attributes` | every other attribute, as text |
 
-What is no CloudEvent has only `data`: its JSON text, or the string.
+What is no CloudEvent has only `data`: its JSON text, or the string itself.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def record_batch(events: Sequence[Event]) -> pa.RecordBatch:
 
 def row_of(event: Event) -> Row:
     """One event as the values of the columns."""
-    if event.raw.startswith(b'"'):
-        return (*(None,) * 6, event.data, None)
+    if not event.raw.startswith(b"{"):
+        return (*(None,) * 6, event.data if event.raw.startswith(b'"') else event.raw.decode(), None)
     members = _members.decode(event.raw)
     texts = {name: _text(value) for name, value in members.items() if name != "data"}
     if not all(bytes(members[name]).startswith(b'"') if name in members else False for name in _NEEDED):

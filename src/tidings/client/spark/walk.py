@@ -12,7 +12,7 @@ from contextlib import aclosing
 from tidings.client.feeds.client import FeedClient
 from tidings.client.feeds.discovery import Discovery
 from tidings.client.feeds.lines import Event
-from tidings.client.feeds.page import Page
+from tidings.client.feeds.page import Page, without_cursor
 from tidings.client.spark.offsets import Portion, name_of
 from tidings.client.spark.options import Options
 from tidings.errors import FeedUnreadable, HubUnreachable, TokenStale
@@ -52,6 +52,8 @@ async def walk(client: FeedClient, options: Options, partition: str, cursor: str
                 await asyncio.sleep(options.backoff.jittered(tries, random.random(), error.retry_after))
                 tries += 1
                 continue
+            if page.has_lost_events:
+                raise without_cursor()
             lost, tries = time.monotonic(), 0
             if page.is_at_the_end or page.is_silent:
                 del places[id]
