@@ -53,7 +53,7 @@ HOMES = {
     "cryptography": ("access/", "delivery/push/signing.py", "client/webhooks.py"),
     "typer": ("cli/",),
     "rich": ("cli/",),
-    "yaml": ("cli/apply.py", "cli/rovers.py", "facades/horizon/yaml12.py"),
+    "yaml": ("yaml12.py",),
 }
 """Where a technology may be imported: its own files, so that exchanging it means changing them and nothing else."""
 

@@ -87,14 +87,14 @@ def _read(file: Path) -> FileText:
 
 def read_document(file: FileText) -> dict[str, Any]:
     """The document in a file, YAML or JSON. Raises Malformed with the place."""
-    import yaml
-
-    try:
-        document = json.loads(file.text) if file.path.suffix == ".json" else yaml.safe_load(file.text)
-    except (ValueError, yaml.YAMLError) as error:
-        raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file.path)) from error
+    documents = rovers.documents_in(file)
+    expected = "one object with topics, exposures or subscriptions, or documents with a kind"
+    if not documents:
+        raise Malformed("the file is empty", at=str(file.path), expected=expected)
+    if len(documents) > 1:
+        raise Malformed(f"the file holds {len(documents)} documents", at=str(file.path), expected=expected)
+    document = documents[0]
     if not isinstance(document, dict):
-        expected = "topics, exposures, subscriptions, or documents with a kind"
         raise Malformed("the file holds no document", at=str(file.path), found=document, expected=expected)
     return document
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
 from tidings.cli.command import Hub, command
-from tidings.cli.given import GIVEN, given
+from tidings.cli.given import GIVEN, given, json_in
 from tidings.cli.show import print_json, print_table, print_warnings, say
 from tidings.client.http import segment
-from tidings.errors import Malformed, Rejected
+from tidings.errors import Rejected
 from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
 
 filters = typer.Typer(help="Filters: try them before they are used.", no_args_is_help=True)
@@ -81,7 +80,7 @@ def _asked(hub: Hub, path: str, document: dict[str, Any]) -> Any:
 
 def _event(text: str) -> dict[str, msgspec.Raw]:
     """The event as it is written: a number keeps all its digits."""
-    value = _json(text, "the event")
+    value = json_in(text, "the event")
     return {"event" if isinstance(value, dict) and "specversion" in value else "data": msgspec.Raw(text.encode())}
 
 
@@ -89,16 +88,5 @@ def _filter(text: str) -> msgspec.Raw | str:
     """A filter as JSON where it is written so; the others are plain text."""
     if not text.lstrip().startswith(("{", "[")):
         return text.strip()
-    _json(text, "the filter")
+    json_in(text, "the filter")
     return msgspec.Raw(text.encode())
-
-
-def _json(text: str, what: str) -> Any:
-    try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise Malformed(f"{what} is no JSON: {error}", found=text) from error
-
-
-def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from tidings.errors import Malformed
 
 GIVEN = "inline, the name of a file, or - for stdin"
 
+_LONGEST_NUMBER = 4000
 _LIKE_A_FILE = re.compile(r"[^\s{}\[\]()\"'=<>]+\.(json|ya?ml|txt|sql)")
 
 
@@ -40,3 +43,27 @@ def _is_file(text: str) -> bool:
         return Path(text).is_file()
     except OSError:
         return False
+
+
+def json_in(text: str, what: str, at: str = "") -> Any:
+    """The JSON value that is written there. Raises Malformed with the place; `at`: where the text came from."""
+    try:
+        return json.loads(text, parse_int=_integer, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        reason = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise Malformed(f"{what} is not JSON: {reason}", at=", ".join(filter(None, (at, place))), found=text.strip()) from error
+    except ValueError as error:
+        raise Malformed(f"{what} is not JSON: {error}", at=at) from error
+    except RecursionError as error:
+        raise Malformed(f"{what} nests too deeply", at=at, expected="at most 128 levels") from error
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError(f"a number has {len(digits)} digits, at most {_LONGEST_NUMBER} can be read")
+    return int(digits)
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from tidings.cli.command import Hub, command
+from tidings.cli.given import json_in
 from tidings.cli.policy_words import in_words
 from tidings.cli.show import print_document, print_json, say
 from tidings.client.http import segment
-from tidings.errors import Rejected
+from tidings.errors import Malformed, Rejected
 
 Preset = Annotated[str | None, typer.Option("--preset", help="default, horizon, hermes, hermes-batch, vng or cloudevents.")]
 PolicySetting = Annotated[
@@ -39,10 +39,10 @@ def settings_in(given: list[str] | None) -> dict[str, Any]:
     for text in given or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise Rejected("this is no setting", found=text, expected="KEY=VALUE")
+            raise Rejected("not a setting", found=text, expected="KEY=VALUE")
         try:
-            members[key.strip()] = json.loads(value)
-        except ValueError:
+            members[key.strip()] = json_in(value, key.strip())
+        except Malformed:
             members[key.strip()] = value
     return members
 

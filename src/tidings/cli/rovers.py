@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidings.cli.command import Hub
+from tidings.cli.given import json_in
 from tidings.cli.show import print_json, say
 from tidings.errors import HubProblem, Malformed
 
@@ -34,7 +35,7 @@ class Target:
 
 def are_documents(file: FileText) -> bool:
     """Whether a file holds documents of these kinds. Raises Malformed where it also holds others, or unknown kinds."""
-    documents = _documents(file)
+    documents = documents_in(file)
     named = [one["kind"] for one in documents if isinstance(one, dict) and "kind" in one]
     unknown = next((kind for kind in named if kind not in KINDS), None)
     if unknown is not None:
@@ -47,18 +48,18 @@ def are_documents(file: FileText) -> bool:
     return any(kinds)
 
 
-def _documents(file: FileText) -> list[Any]:
-    """The documents of a file, only to see of what kind they are: the hub reads them itself."""
-    import yaml
+def documents_in(file: FileText) -> list[Any]:
+    """The documents of a file, YAML or JSON. Raises Malformed with the place."""
+    from tidings import yaml12
 
+    if file.path.suffix == ".json":
+        found = json_in(file.text, "the file", str(file.path))
+        return found if isinstance(found, list) else [found]
     try:
-        return [one for one in yaml.load_all(file.text, yaml.BaseLoader) if one not in (None, "")]
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{file.path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(file.path)
-        raise Malformed(f"the file cannot be read: {error.problem or error.context}", at=place) from error
-    except yaml.YAMLError as error:
-        raise Malformed(f"the file cannot be read: {' '.join(str(error).split())}", at=str(file.path)) from error
+        return yaml12.documents_in(file.text)
+    except Malformed as error:
+        place = ", ".join(filter(None, (str(file.path), error.at)))
+        raise Malformed(f"the file cannot be read: {error.what}", at=place, expected=error.expected) from error
 
 
 def apply(hub: Hub, files: list[FileText], target: Target) -> None:
@@ -80,7 +81,7 @@ def apply(hub: Hub, files: list[FileText], target: Target) -> None:
 
 def _labels(file: FileText) -> list[str]:
     """What each document of a file is called: the file, with a number where it holds several."""
-    many = len(_documents(file))
+    many = len(documents_in(file))
     return [f"{file.path} (document {n})" if many > 1 else str(file.path) for n in range(1, many + 1)]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tidings.cli.command import Hub, command
+from tidings.cli.given import json_in
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, NotFound
@@ -82,11 +82,11 @@ def delete(
 def read_json(file: Path) -> Any:
     """The JSON document in a file of the caller."""
     try:
-        return json.loads(file.read_text("utf-8"))
+        return json_in(file.read_text("utf-8"), "the file", str(file))
     except OSError as error:
         raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
-    except ValueError as error:
-        raise Malformed(f"the file is no JSON: {error}", at=str(file)) from error
+    except UnicodeDecodeError as error:
+        raise Malformed("the file cannot be read: it is not UTF-8", at=str(file)) from error
 
 
 def _duration(seconds: float | None) -> str:

@@ -11,12 +11,12 @@ from tidings import config
 from tidings.delivery.push.policy import policy_of
 from tidings.errors import Conflict, InvalidDocument, Malformed
 from tidings.facades.horizon.applying import Given, given, planned
+from tidings.facades.horizon.bodies import documents_in
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.management import own_urls
 from tidings.facades.horizon.names import Team, subscription_id, team_of
 from tidings.facades.horizon.rovers import Rover
 from tidings.facades.horizon.standing import Standing
-from tidings.facades.horizon.yaml12 import documents_in
 from tidings.registry.model import Exposure, Push, Snapshot, Stream, Subscription, Topic
 
 TEAM = Team("hub", "team")
@@ -63,7 +63,11 @@ def exposing(**members: Any) -> dict[str, Any]:
         ("a:", None),
         ("a: '12'", "12"),
         ("a: {1: x}", {"1": "x"}),
-        ("a: {<<: x}", {"<<": "x"}),
+        ("a: {'<<': x}", {"<<": "x"}),
+        ("a: !!str 12", "12"),
+        ("a: ! 12", "12"),
+        ("a: [&x 1, *x]", [1, 1]),
+        ("a: {&k b: 1, c: *k}", {"b": 1, "c": "b"}),
         ("a: =", "="),
     ],
 )

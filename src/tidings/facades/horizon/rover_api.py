@@ -17,12 +17,12 @@ from tidings.events.media import essence_of
 from tidings.facades import changing
 from tidings.facades.horizon.applying import API_VERSION, Given, Plan, given, planned, removed
 from tidings.facades.horizon.asking import Asked, AskedBy, body_of
+from tidings.facades.horizon.bodies import documents_in
 from tidings.facades.horizon.callers import team_for
 from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name
 from tidings.facades.horizon.results import Telling, document_result, shown_rover
 from tidings.facades.horizon.schemas import SCHEMAS
 from tidings.facades.horizon.specifications import Specification
-from tidings.facades.horizon.yaml12 import documents_in
 from tidings.registry.model import Paper, Snapshot
 from tidings.registry.rules import World, applied, plan_change
 from tidings.registry.rules.keys import canonical

@@ -16,10 +16,10 @@ from tests.facades.horizon.worlds import Door, violations
 from tidings import filters
 from tidings.events.model import Event
 from tidings.facades.horizon.applying import given
+from tidings.facades.horizon.bodies import documents_in
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import Team
 from tidings.facades.horizon.rovers import Rover
-from tidings.facades.horizon.yaml12 import documents_in
 from tidings.filters.project import project, projection
 
 SEEDS = SHARED_DATA.parent / "seeds"
