@@ -19,7 +19,6 @@ from bench.publish import EVENT, TOPIC, NoLog
 from tidings import config
 from tidings.app import Api, build_api
 from tidings.facades.changing import put
-from tidings.ingest.asgi import Publishing
 from tidings.observe.board import Board
 from tidings.registry.model import Name, Topic
 
@@ -72,7 +71,7 @@ async def _measured() -> dict[str, float]:
 
 async def _rounds(api: Api) -> dict[str, float]:
     log: Any = NoLog()
-    bare = Api(replace(api.parts, log=log, publishing=Publishing(replace(api.parts.publishing.parts, log=log))))
+    bare = Api(replace(api.parts, log=log, intake=replace(api.parts.intake, log=log)))
     event = {**json.loads(EVENT % (1, 1, 1)), "id": str(uuid.uuid4()), "type": EVENT_TYPE}
     ways = {
         "native": (f"/api/topics/{TOPIC}/events", EVENT % (1, 1, 1), _headers(b"application/cloudevents+json"), 202),

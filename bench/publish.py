@@ -190,7 +190,6 @@ async def _serve(kind: str, folder: str, port: int) -> None:
 
     from tidings.app import Api, build_api, listening, serve
     from tidings.facades.changing import put
-    from tidings.ingest.asgi import Publishing
     from tidings.observe.board import Board
     from tidings.registry.model import Name, Topic
 
@@ -201,8 +200,7 @@ async def _serve(kind: str, folder: str, port: int) -> None:
         api = await build_api(settings, Board(Path(folder) / "run", "api"), stack)
         await put(api.parts, [Topic(name=Name("default", TOPIC))], "bench")
         if kind == "without":
-            bare = Publishing(replace(api.parts.publishing.parts, log=NoLog()))  # type: ignore[arg-type]
-            api = Api(replace(api.parts, publishing=bare))
+            api = Api(replace(api.parts, intake=replace(api.parts.intake, log=NoLog())))
         await serve(api, listening(settings.server), stop)
 
 

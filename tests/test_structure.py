@@ -63,7 +63,7 @@ FREE = {"msgspec", "tidings"}
 STATUS_CODES = (
     "facades/",
     "problems.py",
-    "ingest/asgi.py",
+    "server/",
     "ingest/protocol.py",
     "delivery/push/",
     "client/http.py",

@@ -19,7 +19,7 @@ import uvicorn
 from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
 from tidings.access.refused_tokens import RefusedTokens
-from tidings.access.rules import OPEN, check_access
+from tidings.access.rules import check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
 from tidings.access.secrets import hub_key
 from tidings.access.tokens import Gate
@@ -30,13 +30,14 @@ from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
 from tidings.facades.dead_letter_events import DeadLetterEvents
 from tidings.facades.doors import NATIVE, Doors
+from tidings.facades.native.publish import NativePublish
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
-from tidings.ids import DeliveryIds, random_id
+from tidings.ids import DeliveryIds
 from tidings.ingest.admit import Admissions
-from tidings.ingest.asgi import IngestParts, Publishing, Receive, Room, Scope, Send
 from tidings.ingest.claims import ClaimsTable
 from tidings.ingest.duplicates import DuplicateCheck, windows_of
+from tidings.ingest.intake import Intake
 from tidings.ingest.protocol import WireLimits, limited
 from tidings.ingest.retention import RetentionSweep
 from tidings.ingest.tally import Tally
@@ -49,6 +50,7 @@ from tidings.observe.board import Board
 from tidings.own_ports import listeners
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.store import SqlRegistryWriter, open_writer
+from tidings.server.asgi import BodyBudget, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from tidings.delivery.push.reaching import Reach
@@ -66,7 +68,7 @@ class Api:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self._publish = parts.publishing
+        self._publish = NativePublish(parts)
         self._doors = Doors(parts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,17 +104,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     clock, tally, secret = SystemClock(), Tally(), sealing_key(settings.access, settings.data)
     duplicates = DuplicateCheck(files.claims, files.log, clock)
     stack.push_async_callback(duplicates.close)
-    ingest = IngestParts(
-        admissions=Admissions(lambda: current.snapshot, settings.topics, settings.ingest),
-        gate=Gate(settings.access, clock, refused=RefusedTokens(clock, lambda: board.count("tidings_tokens_refused_total"))),
-        log=files.log,
-        duplicates=duplicates,
-        clock=clock,
-        new_id=random_id,
-        tally=tally,
-        room=Room(settings.ingest.reading_bytes),
-        trusting=settings.access.mode == OPEN,
-    )
+    admissions = Admissions(lambda: current.snapshot, settings.topics, settings.ingest)
+    refused = RefusedTokens(clock, lambda: board.count("tidings_tokens_refused_total"))
     waiting = Waiting(Listener(settings.data, "log"))
     stack.callback(waiting.close)
     lane_waiting = Waiting(Listener(settings.data, "lanes"))
@@ -120,7 +113,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     parts = Parts(
         settings=settings,
         clock=clock,
-        gate=ingest.gate,
+        gate=Gate(settings.access, clock, refused=refused),
         log=files.log,
         reader=files.reader,
         slices=files.slices,
@@ -131,7 +124,8 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         registry=files.registry,
         cursor_sets=files.cursor_sets,
         current=current,
-        publishing=Publishing(ingest),
+        intake=Intake(admissions, files.log, duplicates, tally),
+        body_budget=BodyBudget(settings.ingest.reading_bytes),
         waiting=waiting,
         lane_waiting=lane_waiting,
         board=board,

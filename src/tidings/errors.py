@@ -87,12 +87,18 @@ class Malformed(Rejected):
 
 @dataclass(frozen=True, slots=True)
 class EventFault:
-    """One thing wrong with one event of a request."""
+    """One thing wrong with one event of a request. `pointer`: where in the payload (JSON pointer), if that can be said."""
 
     index: int
     attribute: str
     code: str
     detail: str
+    pointer: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with its place in the payload."""
+        return self.detail if self.pointer is None else f"at {self.pointer or 'the top'}: {self.detail}"
 
 
 class InvalidEvent(Malformed):
@@ -103,7 +109,7 @@ class InvalidEvent(Malformed):
     def __init__(self, faults: Sequence[EventFault]) -> None:
         first = faults[0]
         super().__init__(
-            first.detail, at=f"event {first.index}, {first.attribute}" if first.attribute else f"event {first.index}"
+            first.sentence, at=f"event {first.index}, {first.attribute}" if first.attribute else f"event {first.index}"
         )
         self.faults = tuple(faults)
 

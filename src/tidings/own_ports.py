@@ -9,8 +9,8 @@ from typing import Any
 
 from tidings.config import ServerSettings, Settings
 from tidings.errors import Misconfigured
-from tidings.facades.doors import App, Doors
-from tidings.ingest.asgi import Receive, Scope, Send
+from tidings.facades.doors import Doors
+from tidings.server.asgi import App, Receive, Scope, Send
 
 
 def own_ports(settings: Settings) -> dict[str, ServerSettings]:

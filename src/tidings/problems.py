@@ -110,7 +110,7 @@ def problem_of(error: TidingsError, instance: str | None = None) -> Problem:
 
 
 def _faults(faults: Sequence[EventFault]) -> Sequence[Fault]:
-    return [Fault(fault.index, fault.attribute, fault.code, fault.detail) for fault in faults]
+    return [Fault(fault.index, fault.attribute, fault.code, fault.sentence) for fault in faults]
 
 
 def transport_problem(status: HTTPStatus, code: str, detail: str, retry_after: int | None = None) -> Problem:

@@ -17,7 +17,7 @@ ORDER = {
 
 
 def details(document: Any, data: bytes | None) -> list[str]:
-    return [fault.detail for fault in Schema.compiled(document).faults(data)]
+    return [fault.sentence for fault in Schema.compiled(document).faults(data)]
 
 
 def test_a_fitting_payload_has_no_faults() -> None:
@@ -35,7 +35,7 @@ def test_a_fitting_payload_has_no_faults() -> None:
 )
 def test_a_fault_names_its_place(data: bytes, detail: str) -> None:
     (fault,) = Schema.compiled(ORDER).faults(data, index=3)
-    assert (fault.index, fault.attribute, fault.code, fault.detail) == (3, "data", "schema", detail)
+    assert (fault.index, fault.attribute, fault.code, fault.sentence) == (3, "data", "schema", detail)
 
 
 @pytest.mark.parametrize("data", [None, b"", b"{", b"\xff", b'{"total":1,"total":2}'])

@@ -28,6 +28,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     `base64` says that the payload came as `data_base64`, or as a body without any type: no JSON type is implied for it.
     `transport` holds the transport headers that are kept beside the event.
     `form` says how the payload came where its type does not: TEXT, VALUE or PLAIN.
+    `notes` is what a door keeps beside the event for itself, such as who published it; no subscriber gets them.
     """
 
     attributes: Mapping[str, Attribute]
@@ -35,6 +36,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     base64: bool = False
     transport: Mapping[str, str] = msgspec.field(default_factory=dict)
     form: str = ""
+    notes: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def id(self) -> str:

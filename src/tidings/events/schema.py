@@ -53,10 +53,11 @@ class Schema:
             value = jsontext.parse(data)
         except Malformed as error:
             return [EventFault(index, "data", "schema", f"the topic's schema expects JSON: {error}")]
-        details = (
-            f"at {place or 'the top'}: {reason}" if place is not None else reason for place, reason in self.places(value)
-        )
-        return [EventFault(index, "data", "schema", detail) for detail in details]
+        return self.faults_in(value, index)
+
+    def faults_in(self, value: Any, index: int = 0) -> list[EventFault]:
+        """The same for a payload that was parsed already."""
+        return [EventFault(index, "data", "schema", reason, place) for place, reason in self.places(value)]
 
     def places(self, value: Any) -> list[tuple[str | None, str]]:
         """What is wrong with a value: JSON pointers and reasons; no pointer where telling the place would take too long."""

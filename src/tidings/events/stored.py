@@ -1,8 +1,7 @@
 """The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
 
-The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64` and
-`$form` stand beside them only when there is something to say, and so do `$by` (who published it) and `$environment` (as the
-publisher named it) where a door keeps these: `$` cannot begin the name of an attribute.
+The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64`,
+`$form` and `$notes` stand beside them only when there is something to say: `$` cannot begin the name of an attribute.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from tidings.events.model import Event
 
 HEADERS = "$headers"
 BASE64 = "$base64"
-BY = "$by"
 FORM = "$form"
-ENVIRONMENT = "$environment"
+NOTES = "$notes"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -26,7 +24,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 def head_of(event: Event) -> bytes:
     """Everything about the event but its payload."""
-    if not event.transport and not event.base64 and not event.form:
+    if not event.transport and not event.base64 and not event.form and not event.notes:
         return _encode(event.attributes)
     head: dict[str, Any] = dict(event.attributes)
     if event.transport:
@@ -35,6 +33,8 @@ def head_of(event: Event) -> bytes:
         head[BASE64] = True
     if event.form:
         head[FORM] = event.form
+    if event.notes:
+        head[NOTES] = event.notes
     return _encode(head)
 
 
@@ -44,25 +44,14 @@ def event_from(head: bytes, data: bytes | None) -> Event:
         attributes = _decode(head)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"a stored event cannot be read: {error}") from error
-    transport = attributes.pop(HEADERS, None)
-    attributes.pop(BY, None)
-    attributes.pop(ENVIRONMENT, None)
+    transport, notes = attributes.pop(HEADERS, None), attributes.pop(NOTES, None)
     base64, form = attributes.pop(BASE64, False), attributes.pop(FORM, "")
-    return Event(attributes, data, base64, transport or {}, form)
+    return Event(attributes, data, base64, transport or {}, form, notes or {})
 
 
-def publisher_of(head: bytes) -> str:
-    """Who published a stored event; empty where that was not kept."""
-    return _beside(head, BY)
-
-
-def environment_in(head: bytes) -> str:
-    """The environment as the publisher named it; empty where that was not kept."""
-    return _beside(head, ENVIRONMENT)
-
-
-def _beside(head: bytes, name: str) -> str:
+def note_in(head: bytes, name: str) -> str:
+    """A note beside a stored event; empty where there is none."""
     try:
-        return str(_decode(head).get(name, ""))
+        return str(_decode(head).get(NOTES, {}).get(name, ""))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TypeAlias
 
 from tidings.facades.feeds.aliases import Aliases
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Receive, Scope, Send
-
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+from tidings.server.asgi import App
 
 NATIVE = "native"
 

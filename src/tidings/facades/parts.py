@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidings.access.gateway import GatewayKey
+from tidings.access.rules import OPEN
 from tidings.access.sealing import Box
 from tidings.access.tokens import Gate
 from tidings.clock import Clock
@@ -16,12 +17,13 @@ from tidings.delivery.push.port import DeliveryReader
 from tidings.delivery.push.records import RecordsReader
 from tidings.facades.waiting import Waiting
 from tidings.ids import DeliveryIds
-from tidings.ingest.asgi import Publishing
+from tidings.ingest.intake import Intake
 from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
 from tidings.registry.port import RegistryWriter
+from tidings.server.asgi import BodyBudget
 
 if TYPE_CHECKING:
     from tidings.delivery.push.reaching import Reach
@@ -52,7 +54,8 @@ class Parts:
     registry: RegistryWriter
     cursor_sets: CursorSets
     current: CurrentRegistry
-    publishing: Publishing
+    intake: Intake
+    body_budget: BodyBudget
     waiting: Waiting
     lane_waiting: Waiting
     board: Board
@@ -66,6 +69,11 @@ class Parts:
         from tidings.registry.passages import rules_of
 
         return rules_of(self.settings.regex)
+
+    @property
+    def trusting(self) -> bool:
+        """Whether access is open, so that pages from elsewhere must be kept out."""
+        return self.settings.access.mode == OPEN
 
     @property
     def snapshot(self) -> Snapshot:

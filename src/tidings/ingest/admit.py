@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -33,6 +34,7 @@ class Admission:
 
     `longest_event`: how long an event may be as compact JSON where the topic's feed has a limit.
     `source` is given to plain events, which name none themselves; `largest_body` bounds a request, single event or batch.
+    `labels` are the topic's own, for doors that have rules about them.
     """
 
     name: Name
@@ -46,6 +48,7 @@ class Admission:
     window: float | None
     exposure: Exposure | None
     longest_event: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +72,16 @@ class Admissions:
             ingest.transport_headers
         )
         self._snapshot: Snapshot | None = None
-        self._made: dict[str, Admission] = {}
+        self._made: dict[str | Name, Admission] = {}
 
-    def of(self, name: str) -> Admission:
-        """The admission of the topic that is written so. Raises NotFound, and Malformed when it is no name."""
+    def of(self, name: str | Name) -> Admission:
+        """The admission of a topic, by its name or its name as text. Raises NotFound, and Malformed for a text that is not one."""
         snapshot = self._current()
         if snapshot is not self._snapshot:
             self._snapshot, self._made = snapshot, {}
         found = self._made.get(name)
         if found is None:
-            found = self._made[name] = self._make(snapshot, parse_name(name))
+            found = self._made[name] = self._make(snapshot, parse_name(name) if isinstance(name, str) else name)
         return found
 
     def _make(self, snapshot: Snapshot, name: Name) -> Admission:
@@ -103,6 +106,7 @@ def admission_of(topic: Topic, exposure: Exposure | None, defaults: TopicSetting
         window=window_of(topic.duplicates or defaults.duplicates),
         exposure=exposure,
         longest_event=_longest_event(topic.feed),
+        labels=topic.labels,
     )
 
 
@@ -128,10 +132,17 @@ def events_of(admission: Admission, arrival: Arrival) -> list[Event]:
     return published(arrival.headers, arrival.body, admission.limits, unnamed)
 
 
-def drafts_of(admission: Admission, events: Sequence[Event], at: Instant) -> list[Draft]:
-    """What is to be appended for these events. Raises InvalidEvent where the topic's schema does not hold."""
+UNCHECKED = object()
+"""Stands for a payload that the topic's schema does not apply to."""
+
+
+def drafts_of(admission: Admission, events: Sequence[Event], at: Instant, payloads: Sequence[Any] | None = None) -> list[Draft]:
+    """What is to be appended for these events. Raises InvalidEvent where the topic's schema does not hold.
+
+    `payloads`: the payloads as far as they were parsed before, or UNCHECKED.
+    """
     if admission.schema is not None:
-        _check_schema(admission.schema, events)
+        _check_schema(admission.schema, events, payloads)
     if admission.longest_event is not None:
         _check_lines(admission.longest_event, events)
     return [
@@ -150,9 +161,12 @@ def _check_lines(longest: int, events: Sequence[Event]) -> None:
             raise TooLarge(f"an event of {size} bytes as JSON is too long for a feed", at=f"event {index}", expected=expected)
 
 
-def _check_schema(schema: Schema, events: Sequence[Event]) -> None:
+def _check_schema(schema: Schema, events: Sequence[Event], payloads: Sequence[Any] | None) -> None:
     faults: list[EventFault] = []
     for index, event in enumerate(events):
-        faults.extend(schema.faults(event.data, index))
+        if payloads is None:
+            faults.extend(schema.faults(event.data, index))
+        elif payloads[index] is not UNCHECKED:
+            faults.extend(schema.faults_in(payloads[index], index))
     if faults:
         raise InvalidEvent(faults)

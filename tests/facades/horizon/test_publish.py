@@ -15,7 +15,7 @@ from tests.api_process import ApiProcess, an_api
 from tests.facades.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, exposing, tokens
 from tests.hub import Answer
 from tidings.errors import LogUnavailable
-from tidings.events.stored import environment_in, event_from, publisher_of
+from tidings.events.stored import event_from, note_in
 from tidings.facades.horizon.fields import is_sound, violations
 from tidings.log.port import Entry, Limit
 from tidings.log.sqlite.reader import SqliteLogReader
@@ -238,7 +238,7 @@ def test_hor_02_the_default_environment_in_realms_and_in_what_is_stored(tmp_path
         assert api.call("POST", "/horizon/events/v1", a_horizon_event(), {"authorization": f"Bearer {OWNER}"}).status == 201
         assert Door(api, OWNER, "other").publish(a_horizon_event()).status == 401
         heads = [entry.head for entry in everything(api)]
-        assert [environment_in(head) for head in heads] == ["integration", "", "integration"]
+        assert [note_in(head, "environment") for head in heads] == ["integration", "", "integration"]
         assert not any("$" in name for head in heads for name in event_from(head, None).attributes)
 
 
@@ -249,7 +249,7 @@ def test_headers_are_kept_but_for_those_that_are_not(api: ApiProcess, owner: Doo
     kept = json.loads(head)["$headers"]
     assert kept["x-foo"] == "1" and kept["x-b3-traceid"] == "abc"
     assert not {"cookie", "accept", "authorization", "host", "content-length", "content-type", "x-forwarded-for"} & kept.keys()
-    assert publisher_of(head) == OWNER
+    assert note_in(head, "by") == OWNER
 
 
 def test_a_trace_is_continued(owner: Door) -> None:

@@ -14,9 +14,9 @@ from tidings.delivery.feeds.pages import Found, Page
 from tidings.facades.feeds.asking import Asked
 from tidings.facades.feeds.waits import Seat, Waits
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Scope, Send
 from tidings.ingest.protocol import CYCLE, cut, end_at_once
 from tidings.log.position import Offset
+from tidings.server.asgi import Scope, Send
 
 HEADERS = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
 KEEP_ALIVE = 10.0

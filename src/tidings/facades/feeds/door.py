@@ -16,7 +16,6 @@ from tidings.access.tokens import address_of
 from tidings.delivery.feeds.layout import discovery
 from tidings.delivery.feeds.watching import LaneWatching, Watching
 from tidings.errors import TidingsError
-from tidings.facades.doors import App
 from tidings.facades.feeds.aliases import Aliases
 from tidings.facades.feeds.answering import Answer
 from tidings.facades.feeds.asking import Asked, asked_v1, asked_v2
@@ -27,9 +26,9 @@ from tidings.facades.feeds.query import Query
 from tidings.facades.feeds.refusals import Refused, refused, stopping, wrong_method
 from tidings.facades.feeds.waits import NO_SEAT, Waits
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Receive, Scope, Send, answer_problem
 from tidings.problems import problem_of, unexpected
 from tidings.registry.feeds import FeedVersions
+from tidings.server.asgi import App, Receive, Scope, Send, answer_problem
 
 PREFIX = "/feeds"
 JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]

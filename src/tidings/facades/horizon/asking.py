@@ -21,10 +21,10 @@ from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.horizon.standing import Shelf
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import ClientLeft, Room, read_body
+from tidings.server.asgi import BodyBudget, ClientLeft, read_body
 
 LARGEST = 4 << 20
-ROOM = Room(16 * LARGEST)
+BODIES = BodyBudget(16 * LARGEST)
 _FORM = "application/x-www-form-urlencoded"
 
 _TEXT = {"type": "string"}
@@ -78,7 +78,7 @@ async def _asked(request: Request) -> Asked:
 def refuse_where_open(request: Request) -> None:
     """With open access, pages from elsewhere are kept out."""
     parts: Parts = request.app.state.parts
-    if parts.publishing.parts.trusting:
+    if parts.trusting:
         refuse_strangers(request.scope["headers"])
 
 
@@ -87,7 +87,7 @@ AskedBy = Annotated[Asked, Depends(_asked)]
 
 async def body_of(request: Request) -> bytes:
     """The body, within its limit."""
-    return await read_body(request.scope["headers"], request.receive, LARGEST, ROOM)
+    return await read_body(request.scope["headers"], request.receive, LARGEST, BODIES)
 
 
 async def json_of(request: Request, kind: type[T]) -> T:

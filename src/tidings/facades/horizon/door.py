@@ -6,12 +6,11 @@ import asyncio
 import re
 from typing import Any
 
-from tidings.facades.doors import App
 from tidings.facades.horizon.kept_headers import TRACE, trace_of
 from tidings.facades.horizon.publish import Publish
 from tidings.facades.horizon.sse import Streams
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import Message, Receive, Scope, Send
+from tidings.server.asgi import App, Message, Receive, Scope, Send
 
 _PUBLISH = re.compile(r"/v1/(?P<named>[^/]+)/events/?|(?:/(?P<virtual>[^/]+))?/horizon/(?:events|publish)/v1/?")
 

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Query, Request
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.status import FINAL
 from tidings.errors import Forbidden, Malformed, NotFound
-from tidings.events.stored import event_from, publisher_of
+from tidings.events.stored import event_from, note_in
 from tidings.facades.commanding import command
 from tidings.facades.fates import Asked as Wanted
 from tidings.facades.fates import Fate, Fates
@@ -24,7 +24,7 @@ from tidings.facades.horizon.asking import Asked, AskedBy, json_of
 from tidings.facades.horizon.breakers import time_of
 from tidings.facades.horizon.deriving import WEEK
 from tidings.facades.horizon.dropped import Droppings
-from tidings.facades.horizon.names import topic_name
+from tidings.facades.horizon.names import PUBLISHER, topic_name
 from tidings.facades.horizon.states import topic_of
 from tidings.facades.horizon.statuses import DROPPED, Showing, states_of
 from tidings.facades.horizon.subscriptions_api import subscription_of
@@ -300,7 +300,7 @@ def _published(asked: Asked, topic: Topic, span: Span) -> dict[str, Any]:
         if span.event in (None, event.id):
             payload = "kept" if entry.at > kept_from else "expired"
             shown = {"id": event.id, "time": event.attributes.get("time"), "published": time_of(entry.at)}
-            items.append({**shown, "publisher": publisher_of(entry.head) or None, "payload": payload})
+            items.append({**shown, "publisher": note_in(entry.head, PUBLISHER) or None, "payload": payload})
         if len(items) == span.limit or scanned == SCANNED:
             return {"items": items, "next": str(entry.position.offset)}
     return {"items": items, "next": None}

@@ -15,6 +15,9 @@ KINDS = (ROVER, SPECIFICATION)
 SPECIFIED = "horizon.version"
 """The label of a topic that has a specification: its version."""
 
+PUBLISHER, ENVIRONMENT = "by", "environment"
+"""Notes beside stored events: who published one, and the environment as the publisher named it."""
+
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 

@@ -9,32 +9,29 @@ import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 from random import getrandbits
-from typing import Any
-
-import msgspec
+from typing import Any, TypeAlias
 
 from tidings.access.browsers import refuse_strangers
 from tidings.access.principals import Principal
 from tidings.access.tokens import address_of
 from tidings.clock import Instant, rfc3339
-from tidings.errors import Malformed, TidingsError, Unavailable
+from tidings.errors import InvalidEvent, Malformed, TidingsError, Unavailable
 from tidings.events import jsontext, media
 from tidings.events.headers import RawHeaders
 from tidings.events.horizon import is_json
-from tidings.events.model import PLAIN, TEXT, VALUE, key_hash
-from tidings.events.stored import BY, ENVIRONMENT, FORM, HEADERS
+from tidings.events.model import PLAIN, TEXT, VALUE, Event
 from tidings.events.structured import payload_of
 from tidings.facades.horizon import admission
-from tidings.facades.horizon.admission import Admissions, Admitted
 from tidings.facades.horizon.deadlines import Deadlines
 from tidings.facades.horizon.fields import is_sound
 from tidings.facades.horizon.kept_headers import TRACE, KeptHeaders, Told
-from tidings.facades.horizon.names import environment_of
+from tidings.facades.horizon.names import ENVIRONMENT, PUBLISHER, environment_of
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.parts import Parts
-from tidings.ingest.asgi import ClientLeft, Receive, Scope, Send, read_body
+from tidings.ingest.admit import Admission
+from tidings.ingest.intake import Submission
 from tidings.ingest.protocol import CYCLE, answer_at_once
-from tidings.log.port import Draft
+from tidings.server.asgi import ClientLeft, Receive, Scope, Send, read_body
 
 MEMBERS = ("specversion", "id", "source", "type", "time", "datacontenttype", "dataref")
 """What is kept of an event besides its data; anything else is accepted and not delivered (HOR-50)."""
@@ -45,9 +42,11 @@ FAILED = "Failed to publish event"
 _DEPTH = jsontext.MAX_DEPTH + 1
 _ENVELOPE = 256 << 10
 _CREATED = b"HTTP/1.1 201 Created\r\nx-b3-traceid: %b\r\n"
-_encode = msgspec.json.Encoder().encode
 
 logger = logging.getLogger("tidings.horizon")
+
+Stored: TypeAlias = tuple[Admission, int]
+"""Where an event was published to, and how many entries that made: none for an event that the topic had already."""
 
 
 class Publish:
@@ -55,8 +54,7 @@ class Publish:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._ingest = parts.publishing.parts
-        self._admissions = Admissions(lambda: parts.current.snapshot)
+        self._intake = parts.intake
         settings = parts.settings.horizon
         self._settings = settings
         self._headers = KeptHeaders(settings.dropped_headers)
@@ -77,17 +75,18 @@ class Publish:
         if done is None:
             return
         if isinstance(done, Refusal):
-            self._ingest.tally.refused(f"horizon-{done.status}")
+            self._intake.refuse(f"horizon-{done.status}")
             more = [(b"allow", b"POST, HEAD")] if done.status == HTTPStatus.METHOD_NOT_ALLOWED else []
             await _answer(send, done.status, [*done.headers(), *more, (TRACE.encode(), trace)], done.body())
             return
-        self._ingest.tally.published(done.label, 1, self._parts.clock.monotonic() - began)
+        admission, stored = done
+        self._intake.count(admission, 1, stored, self._parts.clock.monotonic() - began)
         cycle = scope.get(CYCLE)
         if cycle is None or not answer_at_once(cycle, _CREATED % trace, b""):
             await _answer(send, HTTPStatus.CREATED, [(TRACE.encode(), trace)])
 
-    async def _tried(self, scope: Scope, receive: Receive, environment: str, told: Told) -> Admitted | Refusal | None:
-        """What became of a request; None: whoever asked is gone."""
+    async def _tried(self, scope: Scope, receive: Receive, environment: str, told: Told) -> Stored | Refusal | None:
+        """The outcome of a request; None: the client has left."""
         try:
             return await self._published(scope, receive, environment, told)
         except Unavailable as error:
@@ -95,16 +94,16 @@ class Publish:
         except TidingsError as error:
             return refusal_of(error)
         except ClientLeft:
-            self._ingest.tally.refused("client-left")
+            self._intake.refuse("client-left")
             return None
         except Exception:
             logger.exception("publishing to %s failed", environment)
             return mistake()
 
-    async def _published(self, scope: Scope, receive: Receive, written: str, told: Told) -> Admitted | Refusal:
+    async def _published(self, scope: Scope, receive: Receive, written: str, told: Told) -> Stored | Refusal:
         """The steps of HOR-55 to HOR-63."""
         headers: RawHeaders = scope["headers"]
-        if self._ingest.trusting:
+        if self._parts.trusting:
             refuse_strangers(headers)
         gate = self._parts.gate
         by = gate.identify_cached(headers) or await gate.identify(headers, address_of(scope))
@@ -114,7 +113,7 @@ class Publish:
             )
         if told.refusal is not None:
             return told.refusal
-        body = await read_body(headers, receive, self._largest_body, self._ingest.room)
+        body = await read_body(headers, receive, self._largest_body, self._parts.body_budget)
         members = _members(body)
         environment = environment_of(written, self._settings.environment)
         if by.realm and environment_of(by.realm, self._settings.environment) != environment:
@@ -126,46 +125,44 @@ class Publish:
 
     async def _stored(
         self, members: Mapping[str, Any], body: bytes, written: str, by: Principal, kept: dict[str, str]
-    ) -> Admitted | Refusal:
+    ) -> Stored | Refusal:
         environment = environment_of(written, self._settings.environment)
         event_type, raw = members["type"], payload_of(body) if "data" in members else b""
         limit = LARGE if event_type in self._large else self._settings.data_bytes
         if admission.size_of(members.get("data"), raw, limit) > limit:
             told = f"data has more than {limit} bytes"
             return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, admission.TOO_LARGE, told)
-        admitted = self._admissions.of(environment, event_type)
-        if isinstance(admitted, Refusal):
-            return admitted
-        if not self._ingest.trusting and not admission.may_publish(admitted, by):
+        found = admission.admission_to(self._intake, environment, event_type)
+        if isinstance(found, Refusal):
+            return found
+        if not self._parts.trusting and not admission.may_publish(found, by):
             return admission.not_owned(by.client_id or by.name)
-        refused = None if admitted.schema is None else admission.schema_refusal(admitted.schema, members)
-        if refused is not None:
-            return refused
-        now = self._parts.clock.now()
-        head = self._head(members, now, by, kept)
-        if environment != written:
-            head[ENVIRONMENT] = written
-        data, form = _payload(members, raw)
-        if form:
-            head[FORM] = form
+        at = self._parts.clock.now()
+        event = self._event(members, raw, at, kept, self._notes(by, "" if environment == written else written))
         try:
-            draft = Draft(admitted.number, now, key_hash(members["id"]), _encode(head), data)
-            await self._deadlines.within(self._parts.log.append([draft]))
+            payloads = None if found.schema is None else [admission.checked_payload(members)]
+            accepting = self._intake.accept(Submission(found, [event], at, payloads))
+            return found, len(await self._deadlines.within(accepting))
+        except InvalidEvent as error:
+            return admission.against_schema(members, error.faults)
         except TimeoutError:
             # It may be stored yet.
             return Refusal(HTTPStatus.GATEWAY_TIMEOUT, FAILED, FAILED)
-        return admitted
 
-    def _head(self, members: Mapping[str, Any], now: Instant, by: Principal, kept: dict[str, str]) -> dict[str, Any]:
-        """What is stored besides the payload: the event's members, the headers that go on, and who published it (HOR-161)."""
-        head = {name: value for name in MEMBERS if (value := members.get(name)) is not None}
-        if "time" not in head:
-            head["time"] = self._now(now)
-        if kept:
-            head[HEADERS] = kept
-        if not self._ingest.trusting:
-            head[BY] = by.client_id or by.name
-        return head
+    def _event(self, members: Mapping[str, Any], raw: bytes, at: Instant, kept: dict[str, str], notes: dict[str, str]) -> Event:
+        """What is stored: the event's members, its payload, the headers that go on, and the door's notes."""
+        attributes = {name: value for name in MEMBERS if (value := members.get(name)) is not None}
+        if "time" not in attributes:
+            attributes["time"] = self._now(at)
+        data, form = _payload(members, raw)
+        return Event(attributes, data, False, kept, form, notes)
+
+    def _notes(self, by: Principal, environment: str) -> dict[str, str]:
+        """Who published it (HOR-161), and the environment where the publisher named it otherwise."""
+        notes = {} if self._parts.trusting else {PUBLISHER: by.client_id or by.name}
+        if environment:
+            notes[ENVIRONMENT] = environment
+        return notes
 
     def _now(self, now: Instant) -> str:
         """The time in UTC with milliseconds, written once in each of them."""

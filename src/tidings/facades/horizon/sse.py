@@ -24,9 +24,9 @@ from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
 from tidings.facades.sse.messages import position_of
 from tidings.facades.sse.streaming import terminate
-from tidings.ingest.asgi import Receive, Scope, Send
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import Stream, Subscription
+from tidings.server.asgi import Receive, Scope, Send
 
 logger = logging.getLogger("tidings.horizon")
 
@@ -124,7 +124,7 @@ class Streams:
 
     def _refuse_pages(self, headers: list[tuple[bytes, bytes]]) -> None:
         """Keep out pages from elsewhere: their browser would throw away what counts as delivered here."""
-        if self._parts.publishing.parts.trusting:
+        if self._parts.trusting:
             refuse_strangers(headers)
         named = dict(headers)
         origin = named.get(b"origin")

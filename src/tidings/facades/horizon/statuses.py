@@ -8,10 +8,11 @@ from typing import Any
 from tidings.delivery.push.causes import DELETED, sentence
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.status import OPEN
-from tidings.events.stored import environment_in, event_from
+from tidings.events.stored import event_from, note_in
 from tidings.facades.fates import Fate
 from tidings.facades.horizon.breakers import time_of
 from tidings.facades.horizon.dropped import Dropped
+from tidings.facades.horizon.names import ENVIRONMENT
 from tidings.facades.horizon.states import topic_of
 from tidings.facades.horizon.subscribing import RETENTIONS
 from tidings.facades.parts import Parts
@@ -114,7 +115,7 @@ class Showing:
         return {
             "id": message,
             "event": _event(entry, topic.name),
-            "environment": (entry and environment_in(entry.head)) or topic.namespace.partition("/")[2],
+            "environment": (entry and note_in(entry.head, ENVIRONMENT)) or topic.namespace.partition("/")[2],
             "subscriptionId": self._subscription.name.name,
             "deliveryType": "callback" if isinstance(self._subscription.delivery, Push) else "server_sent_event",
             "eventRetentionTime": _retention(self._kept.at(position)),

@@ -8,8 +8,8 @@ from tidings.access.browsers import refuse_strangers
 from tidings.errors import TidingsError, UnsupportedFormat
 from tidings.events.headers import content_type_of
 from tidings.events.media import JSON, essence_of
-from tidings.ingest.asgi import ClientLeft, Message, Receive, Room, Scope, Send, answer_problem, read_body
 from tidings.problems import problem_of
+from tidings.server.asgi import BodyBudget, ClientLeft, Message, Receive, Scope, Send, answer_problem, read_body
 
 LARGEST = 4 << 20
 
@@ -25,7 +25,7 @@ class Doorstep:
     def __init__(self, app: Any, trusting: bool) -> None:
         self._app = app
         self._trusting = trusting
-        self._room = Room(16 * LARGEST)
+        self._bodies = BodyBudget(16 * LARGEST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -35,7 +35,7 @@ class Doorstep:
             if self._trusting:
                 refuse_strangers(scope["headers"])
             if scope["method"] not in _WITHOUT_BODY:
-                body = await read_body(scope["headers"], receive, LARGEST, self._room)
+                body = await read_body(scope["headers"], receive, LARGEST, self._bodies)
                 scope, receive = {**scope, "headers": _as_json(scope["headers"])}, _once(body, receive)
         except TidingsError as error:
             await answer_problem(send, problem_of(error, scope["path"]))

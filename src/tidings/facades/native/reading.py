@@ -20,6 +20,7 @@ from tidings.errors import Expired
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_line
 from tidings.facades.native.callers import Caller, PartsOf, topic_of
+from tidings.facades.native.publish import NativePublish
 from tidings.facades.parts import Parts
 from tidings.facades.places import FIRST, LAST, marks_at
 from tidings.log.cursor import cursor_at, cursor_of
@@ -61,10 +62,10 @@ class _Handover(Response):
 
     def __init__(self, parts: Parts, topic: str) -> None:
         super().__init__()
-        self._parts, self._topic = parts, topic
+        self._publish, self._topic = NativePublish(parts), topic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._parts.publishing(scope, receive, send, self._topic)
+        await self._publish(scope, receive, send, self._topic)
 
 
 @router.post("/api/topics/{name:path}/events", status_code=202, response_class=_Handover, openapi_extra=_POST)

@@ -17,9 +17,9 @@ from tidings.delivery.sse.wire import Entry
 from tidings.errors import StreamIdle
 from tidings.facades.parts import Parts
 from tidings.facades.sse.streaming import LaneStream, open_stream, refuse
-from tidings.ingest.asgi import Receive, Scope, Send
 from tidings.ingest.protocol import CYCLE, handed_over, unbuffered
 from tidings.log.position import LaneNumber, Offset
+from tidings.server.asgi import Receive, Scope, Send
 
 COMMENT = b": keep-alive\n\n"
 W3C = "text/event-stream"
