@@ -139,3 +139,32 @@ def test_four_eyes_are_those_of_two_people(shell: Shell, tmp_path: Path) -> None
         told = shell("approve", name, "-e", "default", "--approver", "anna")[1]
         assert "is PENDING: approved by anna, and somebody else has to approve it too" in told
     assert "is ACTIVE" in shell("approve", name, "-e", "default", "--approver", "bob")[1]
+
+
+def test_what_there_is_is_listed_with_states_and_reasons(shell: Shell, tmp_path: Path) -> None:
+    assert "no documents in playground" in shell("rover", "list", "-e", "playground")[1]
+    folder = folder_of(tmp_path, a=EXPOSING, b=SPECIFICATION, c=SUBSCRIBING.replace("orders.v1", "calls.v1"))
+    assert shell("apply", folder, "-e", "playground")[0] == 0
+    rovers = shell("rover", "list", "-e", "playground")[1].splitlines()
+    assert rovers[0].split("  ")[0] == "application" and len(rovers) == 3
+    assert rovers[1].split()[:4] == ["hub--team--bill", "caas", "0", "1"]
+    assert rovers[1].endswith("  calls.v1 BLOCKED: the event type calls.v1 is not exposed")
+    assert "orders-v1      orders.v1   1.0.0    hub--team--shop" in shell("specification", "list", "-e", "playground")[1]
+    types = shell("event-type", "list", "-e", "playground")[1]
+    assert "calls.v1    BLOCKED  (nobody)" in types and "1 BLOCKED" in types and "nobody exposes it" in types
+    subscriptions = shell("subscription", "list", "-e", "playground", "--state", "BLOCKED")[1]
+    assert re.search(r"BLOCKED +calls.v1 +hub--team--bill +server_sent_event +[0-9a-f]{40} +the event type", subscriptions)
+    assert shell("subscription", "list", "--state", "BLOCKED")[0] == 1
+    assert shell("environment", "list")[1].splitlines()[1].split() == ["playground", "2", "1", "2", "1", "BLOCKED"]
+    assert json.loads(shell("environment", "list", "--json")[1])["items"][0]["environment"] == "playground"
+
+
+def test_apply_tells_what_happens_to_others_and_that_an_environment_is_new(shell: Shell, tmp_path: Path) -> None:
+    told = shell("apply", folder_of(tmp_path, a=EXPOSING, b=SPECIFICATION, c=SUBSCRIBING), "-e", "playground")[1]
+    assert "! the environment playground is new: nobody used it before\n" in told
+    (tmp_path / "fewer.yaml").write_text(ROVER.format(name="shop", rest="exposures: []"))
+    sentence = "the event type orders.v1 is not exposed"
+    planned = shell("apply", str(tmp_path / "fewer.yaml"), "-e", "playground", "--dry-run")[1]
+    assert f"! subscription of hub--team--bill to orders.v1 would become BLOCKED: {sentence}\n" in planned
+    done = shell("apply", str(tmp_path / "fewer.yaml"), "-e", "playground")[1]
+    assert f"! subscription of hub--team--bill to orders.v1 becomes BLOCKED: {sentence}\n" in done

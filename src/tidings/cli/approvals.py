@@ -8,6 +8,7 @@ from urllib.parse import quote
 import typer
 
 from tidings.cli.command import AsJson, Hub, Token, Url, command, with_exit_code
+from tidings.cli.horizon_lists import print_subscriptions
 from tidings.cli.show import print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed
@@ -49,9 +50,13 @@ def listed(
     if hub.json:
         print_json(found)
         return
-    keys = ("subscriptionId", "eventType", "subscriberId", "deliveryType", "state")
-    rows = [[str(one.get(key, "")) for key in keys] + [", ".join(one.get("scopes") or ())] for one in found["items"]]
-    print_table((*keys, "scopes"), rows, empty="nothing waits for a decision")
+    print_subscriptions([_with_scopes(one) for one in found["items"]], empty="nothing waits for a decision")
+
+
+def _with_scopes(item: dict[str, Any]) -> dict[str, Any]:
+    """Who decides wants to know how much is asked for."""
+    scopes = f"scopes {', '.join(item['scopes'])}" if item.get("scopes") else ""
+    return {**item, "reason": "; ".join(text for text in (item.get("reason"), scopes) if text)}
 
 
 class Said(NamedTuple):

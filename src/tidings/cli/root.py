@@ -15,6 +15,7 @@ from tidings.cli import (
     doctor,
     feed,
     filters,
+    horizon_lists,
     listen,
     publish,
     serve,
@@ -56,7 +57,7 @@ def root(
 
 
 everyday = (topics, subscriptions, deliveries, shortcuts, publish, tail, feed, status, apply, filters, listen)
-for group in (*everyday, serve, demo, approvals, doctor, backup):
+for group in (*everyday, horizon_lists, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 
 

@@ -115,8 +115,22 @@ def told(applied: Any, *, colored: bool) -> list[str]:
             lines += [f"      stream: {part['sseUrl']}"] if "sseUrl" in part else []
             lines += [f"      ! {warning}" for warning in part.get("warnings") or ()]
         lines += [f"    ! {warning}" for warning in document["warnings"]]
+    lines += _consequences(applied)
     verb = "would change" if applied["dryRun"] else "changed"
     return [*lines, f"{changed or 'nothing'} {verb}, {len(applied['results']) - changed} as they should be"]
+
+
+def _consequences(applied: Any) -> list[str]:
+    """What happens beyond the documents: subscriptions of others that change their state, and what is odd about it all."""
+    verb = "would become" if applied["dryRun"] else "becomes"
+    lines = []
+    for one in applied.get("stateChanges") or ():
+        reason = f": {one['reason']}" if one.get("reason") else ""
+        sign = "~" if one["state"] == "ACTIVE" else "!"
+        lines.append(f"{sign} subscription of {one['subscriberId']} to {one['eventType']} {verb} {one['state']}{reason}")
+    if applied.get("moreStateChanges"):
+        lines.append(f"! and {applied['moreStateChanges']} more subscriptions change their state")
+    return lines + [f"! {warning}" for warning in applied.get("warnings") or ()]
 
 
 def _line(result: str, text: str, colored: bool) -> str:

@@ -10,6 +10,7 @@ import typer
 from tidings.cli import policies
 from tidings.cli.command import Hub, command
 from tidings.cli.deliveries import deliveries
+from tidings.cli.horizon_lists import list_subscriptions
 from tidings.cli.policies import PolicySetting, Preset, settings_in, told
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
@@ -126,8 +127,22 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
 
 
 @command(subscriptions, "list")
-def list_all(hub: Hub) -> None:
-    """List the subscriptions."""
+def list_all(
+    hub: Hub,
+    environment: Annotated[
+        str | None, typer.Option("--environment", "-e", help="Those of Horizon in this environment, with their states.")
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help="For Horizon: only ACTIVE, PENDING, REJECTED or BLOCKED.")
+    ] = None,
+    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only those to this type.")] = None,
+) -> None:
+    """List the subscriptions; with --environment, those of Horizon and why they get nothing."""
+    if environment is not None:
+        list_subscriptions(hub, environment, state, event_type)
+        return
+    if state is not None or event_type is not None:
+        raise Rejected("--state and --event-type are for Horizon", expected="--environment beside them")
     found = hub.client.get("/api/subscriptions")
     if hub.json:
         print_json(found)

@@ -58,3 +58,12 @@ def test_an_expression_that_runs_out_of_time_says_so(tmp_path: Path) -> None:
         assert tried.json["matches"] is False
         assert "given up after 20 ms" in tried.json["because"][0]["cause"]
         assert "given up after 20 ms" in tried.json["text"]
+
+
+def test_an_apply_warns_of_callbacks_that_may_not_be_reached(tmp_path: Path) -> None:
+    document = {"topics": {"orders": {}}, "subscriptions": [{"name": "far", "topic": "orders", "to": "https://10.0.0.5/in"}]}
+    failing = "every delivery will fail with ssrf-blocked until push.allow names it"
+    told = f"subscription far: callbacks may not go to 10.0.0.5: {failing}"
+    with an_api(tmp_path) as api:
+        assert api.call("POST", "/api/apply?dryRun=true", document).json["warnings"] == [told]
+        assert api.call("POST", "/api/apply", document).json["warnings"] == [told]

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from tidings import __version__
 from tidings.config import Settings
-from tidings.facades.horizon import breakers_api, data_api, events_api, keys_api, rover_api, subscriptions_api
+from tidings.facades.horizon import breakers_api, data_api, events_api, keys_api, listings_api, rover_api, subscriptions_api
 from tidings.facades.horizon.asking import REFUSALS, install
 from tidings.facades.horizon.described import describe
 from tidings.facades.horizon.ground import Ground
@@ -37,7 +37,7 @@ def management_app(parts: Parts) -> FastAPI:
     app.state.ground = ground_of(parts)
     app.state.shelf = Shelf(app.state.ground)
     install(app)
-    for resource in (rover_api, subscriptions_api, events_api, breakers_api, data_api, keys_api):
+    for resource in (rover_api, listings_api, subscriptions_api, events_api, breakers_api, data_api, keys_api):
         app.include_router(resource.router)
     describe(app)
     return app

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,21 +12,29 @@ from tidings.facades.horizon.names import ROVER, subscription_id, subscription_n
 from tidings.facades.horizon.places import Finding
 from tidings.facades.horizon.rovers import ExposureWish, Rover
 from tidings.facades.horizon.standing import Standing
-from tidings.facades.horizon.states import State, exposure_state, state_of
+from tidings.facades.horizon.states import exposure_state, shown_state, state_of
 from tidings.facades.horizon.subscribing import SubscriptionWish
-from tidings.registry.model import Snapshot
+from tidings.registry.model import Snapshot, Subscription
 from tidings.registry.rules.keys import canonical
 
 CREATED, UPDATED, UNCHANGED, DELETED = "created", "updated", "unchanged", "deleted"
 
 
+def _no_warnings(subscription: Subscription) -> Sequence[str]:
+    return ()
+
+
 class Telling(msgspec.Struct, frozen=True):
-    """What results are told from: the documents before and after, the core after, and where the hub is reached."""
+    """What results are told from: the documents before and after, the core after, and where the hub is reached.
+
+    `warnings_about` tells what will keep a subscription's deliveries from arriving.
+    """
 
     before: Standing
     after: Standing
     now: Snapshot
     url: str
+    warnings_about: Callable[[Subscription], Sequence[str]] = _no_warnings
 
 
 def sse_url(url: str, environment: str, event_type: str, subscription: str) -> str:
@@ -55,7 +63,7 @@ def _exposures(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, 
         topic = topic_name(telling.after.environment, exposure.event_type)
         state = exposure_state(telling.now, telling.now.exposures[topic])
         part = {"kind": "exposure", "path": exposure.path, "eventType": exposure.event_type, "result": _compared(was, exposure)}
-        yield {**part, **_state(state), "warnings": _below(exposure.path, one.findings.warnings)}
+        yield {**part, **shown_state(state), "warnings": _below(exposure.path, one.findings.warnings)}
 
 
 def _subscriptions(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, Any]]:
@@ -68,7 +76,9 @@ def _subscriptions(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[s
             "result": _compared(was, subscription),
             **_subscription(one.key, subscription, telling),
         }
-        yield {**part, "warnings": _below(subscription.path, one.findings.warnings)}
+        stored = telling.now.subscriptions[subscription_name(telling.after.environment, part["subscriptionId"])]
+        unreachable = [f"{subscription.path}.callback: {sentence}" for sentence in telling.warnings_about(stored)]
+        yield {**part, "warnings": [*_below(subscription.path, one.findings.warnings), *unreachable]}
 
 
 def _subscription(client: str, wish: SubscriptionWish, telling: Telling) -> dict[str, Any]:
@@ -76,7 +86,7 @@ def _subscription(client: str, wish: SubscriptionWish, telling: Telling) -> dict
     name = subscription_id(environment, wish.event_type, client)
     state = state_of(telling.now, telling.now.subscriptions[subscription_name(environment, name)])
     streamed = {"sseUrl": sse_url(telling.url, environment, wish.event_type, name)} if wish.callback is None else {}
-    return {"subscriptionId": name, **_state(state), **streamed}
+    return {"subscriptionId": name, **shown_state(state), **streamed}
 
 
 def _gone(one: Given, telling: Telling) -> Iterator[dict[str, Any]]:
@@ -97,19 +107,23 @@ def _gone(one: Given, telling: Telling) -> Iterator[dict[str, Any]]:
 
 def shown_rover(client: str, raw: dict[str, Any], telling: Telling) -> dict[str, Any]:
     """A Rover as it was written, with what the hub knows of it."""
+    return {**raw, "status": rover_status(client, telling)}
+
+
+def rover_status(client: str, telling: Telling) -> dict[str, Any]:
+    """Where an application's exposures and subscriptions stand."""
     # What was taken under other settings may not be readable now.
     wish = telling.after.rovers.get(client, Rover(application="", zone=""))
-    status = {
+    return {
         "clientId": client,
         "exposures": [_exposure_status(one, telling) for one in wish.exposures],
         "subscriptions": [{"eventType": one.event_type, **_subscription(client, one, telling)} for one in wish.subscriptions],
     }
-    return {**raw, "status": status}
 
 
 def _exposure_status(wish: ExposureWish, telling: Telling) -> dict[str, Any]:
     topic = topic_name(telling.after.environment, wish.event_type)
-    return {"eventType": wish.event_type, **_state(exposure_state(telling.now, telling.now.exposures[topic]))}
+    return {"eventType": wish.event_type, **shown_state(exposure_state(telling.now, telling.now.exposures[topic]))}
 
 
 def _compared(was: msgspec.Struct | None, now: ExposureWish | SubscriptionWish) -> str:
@@ -117,10 +131,6 @@ def _compared(was: msgspec.Struct | None, now: ExposureWish | SubscriptionWish) 
         return CREATED
     same = canonical(msgspec.structs.replace(was, path="")) == canonical(msgspec.structs.replace(now, path=""))
     return UNCHANGED if same else UPDATED
-
-
-def _state(state: State) -> dict[str, Any]:
-    return {"state": state.word, **({"reason": state.reason} if state.reason else {})}
 
 
 def _below(path: str, warnings: Sequence[Finding]) -> list[str]:

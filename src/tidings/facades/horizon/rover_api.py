@@ -14,11 +14,13 @@ from starlette.responses import Response
 from tidings.errors import Conflict, Forbidden, Malformed, NotFound, UnsupportedFormat
 from tidings.events.headers import content_type_of
 from tidings.events.media import essence_of
-from tidings.facades import changing
+from tidings.facades import changing, handshaking
 from tidings.facades.horizon.applying import API_VERSION, Given, Plan, given, planned, removed
 from tidings.facades.horizon.asking import Asked, AskedBy, body_of
 from tidings.facades.horizon.bodies import documents_in
 from tidings.facades.horizon.callers import team_for
+from tidings.facades.horizon.consequences import MOST, is_new, new_environment, state_changes
+from tidings.facades.horizon.listings_api import environments_seen
 from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name
 from tidings.facades.horizon.results import Telling, document_result, shown_rover
 from tidings.facades.horizon.schemas import SCHEMAS
@@ -81,9 +83,11 @@ async def apply(
         return found
 
     done, before, after = await _changed(asked, plan, dry_run=dry_run)
-    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url)
+    warnings_about = partial(handshaking.warnings_about, asked.parts)
+    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url, warnings_about)
     results = [_result(one, before.papers.get(one.paper(asked.environment).name), telling) for one in documents]
-    return {"environment": asked.environment, "dryRun": dry_run, "results": results}
+    answer = {"environment": asked.environment, "dryRun": dry_run, "results": results}
+    return {**answer, **_consequences(asked, before, after, results)}
 
 
 @router.get("/horizon/rover/v1/{environment}/{kind}/{name}")
@@ -144,6 +148,17 @@ def _guard(asked: Asked, team: Team, documents: list[Given], plan: Plan, now: Sn
         foreign = paper is not None and paper.owner != str(team)
         if foreign or (exposing is not None and not asked.client.acts_for(exposing[0])):
             raise Forbidden(f"the specification {one.name} belongs to another team")
+
+
+def _consequences(asked: Asked, before: Snapshot, after: Snapshot, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the change means beyond its documents."""
+    told = {part.get("subscriptionId") for one in results for part in one["parts"]}
+    changes = state_changes(before, after, asked.environment, told)
+    warnings = []
+    if is_new(before, asked.environment):
+        others = environments_seen(before, asked.client, asked.parts.settings.horizon.environment)
+        warnings.append(new_environment(asked.environment, others))
+    return {"stateChanges": changes[:MOST], "moreStateChanges": max(0, len(changes) - MOST), "warnings": warnings}
 
 
 async def _changed(asked: Asked, plan_of: Callable[[Snapshot], Plan], *, dry_run: bool) -> tuple[Plan, Snapshot, Snapshot]:

@@ -53,6 +53,11 @@ class Standing:
     def _specifying(self) -> Mapping[str, Specification]:
         return {one.type: one for one in self.specifications.values()}
 
+    @property
+    def event_types(self) -> list[str]:
+        """Every type that a document speaks of."""
+        return sorted({*self._specifying, *self._exposing, *self._subscribing})
+
     def exposing(self, event_type: str) -> Exposing | None:
         """The application that exposes the type."""
         return next(iter(self._exposing.get(event_type, ())), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidings.facades.horizon.names import SPECIFIED
 from tidings.registry.model import ApprovalState, Exposure, Name, Snapshot, Subscription, TopicsSource
@@ -18,6 +18,11 @@ class State(NamedTuple):
 
     word: str
     reason: str = ""
+
+
+def shown_state(state: State) -> dict[str, Any]:
+    """A state as answers show it."""
+    return {"state": state.word, **({"reason": state.reason} if state.reason else {})}
 
 
 def topic_of(subscription: Subscription) -> Name:

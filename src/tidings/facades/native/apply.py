@@ -108,7 +108,12 @@ async def apply(
 
 
 def _warnings(parts: Parts, documents: Iterable[Document]) -> list[str]:
-    return [f"{_told(one)}: {sentence}" for one in documents for sentence in advice_on(one, parts.regex)]
+    return [f"{_told(one)}: {sentence}" for one in documents for sentence in _advice(parts, one)]
+
+
+def _advice(parts: Parts, document: Document) -> list[str]:
+    unreachable = handshaking.warnings_about(parts, document) if isinstance(document, Subscription) else []
+    return [*unreachable, *advice_on(document, parts.regex)]
 
 
 def _told(document: Document) -> str:
