@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.foreign import Foreign
-from tidings.cli.feed_reading import as_cloudevent
-from tidings.client.feeds import Event
+from tidings.cli.feed_reading import as_cloudevent, event_ids, source_of
+from tidings.client.feeds import Batch, Event
 
 pytestmark = pytest.mark.slow
 
@@ -181,16 +181,100 @@ def test_forwarding_needs_one_place_for_cursors(api: ApiProcess, topic: str, tmp
         assert (refused.returncode, "--cursorset" in refused.stderr) == (1, True)
 
 
-def test_an_event_that_the_topic_refuses_stops_forwarding_with_its_place(api: ApiProcess, topic: str, tmp_path: Path) -> None:
-    with Foreign().served() as feed:
+def test_what_the_topic_refuses_is_named_after_what_came_before_it_was_sent(
+    api: ApiProcess, topic: str, tmp_path: Path
+) -> None:
+    words = ("forward", "--to", topic, "--state", str(tmp_path / "s.db"))
+    with Foreign(every=10).served() as feed:
+        for n in range(3):
+            feed.cloudevent("k", n)
         feed.publish("k", {"id": "", "source": "/s", "type": "t", "specversion": "1.0"})
-        refused = run(api, "forward", feed.url, "--to", topic, "--state", str(tmp_path / "s.db"))
-    assert (refused.returncode, "c1x1 of partition 0" in refused.stderr) == (1, True)
+        feed.cloudevent("k", 4)
+        refused = run(api, *words, feed.url)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert all(word in refused.stderr for word in ("'' of '/s'", "c5x5 of partition 0", "--skip-refused")), refused.stderr
+        assert ids(run(api, "read", topic).stdout) == ["0", "1", "2"]
+        skipped = run(api, *words, feed.url, "--skip-refused")
+        assert (skipped.returncode, skipped.stdout) == (0, "4 events forwarded, 1 skipped\n")
+        assert skipped.stderr.count("\n") == 1 and "'' of '/s'" in skipped.stderr
+        assert run(api, *words, feed.url, "--skip-refused", "--json").stdout == '{"accepted": 0, "skipped": 0}\n'
+    assert ids(run(api, "read", topic).stdout)[-1] == "4"
+
+
+def test_a_topic_that_is_not_there_is_no_refusal_of_events(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    publish(api, topic, range(2))
+    away = run(api, "forward", topic, "--to", f"{topic}-not", "--state", str(tmp_path / "s.db"), "--skip-refused")
+    assert (away.returncode, "skip" in away.stderr, away.stderr.count("\n")) == (1, False, 1)
+
+
+def test_payloads_without_an_id_get_the_same_one_whenever_they_are_forwarded(
+    api: ApiProcess, topic: str, tmp_path: Path
+) -> None:
+    with Foreign(every=2).served() as feed:
+        for n in range(7):
+            feed.publish("k", {"n": n % 2})
+        for name in ("a.db", "b.db"):
+            assert run(api, "forward", feed.url, "--to", topic, "--state", str(tmp_path / name)).returncode == 0
+    forwarded = ids(run(api, "read", topic).stdout)
+    assert len(set(forwarded[:7])) == 7 and forwarded[:7] == forwarded[7:]
+
+
+def a_batch(payloads: str, since: str, *checkpoints: tuple[int, str]) -> Batch:
+    return Batch("0", checkpoints[-1][1], tuple(Event("0", one.encode()) for one in payloads), False, since, checkpoints)
+
+
+def test_an_id_depends_on_the_checkpoint_before_the_event_and_not_on_how_batches_are_cut() -> None:
+    whole = list(event_ids(a_batch("1112", "_first", (2, "c2"), (4, "c4")), "f"))
+    assert len(set(whole)) == 4
+    assert list(event_ids(a_batch("11", "_first", (2, "c2")), "f")) == whole[:2]
+    assert list(event_ids(a_batch("12", "c2", (2, "c4")), "f")) == whole[2:]
+    assert not {*event_ids(a_batch("11", "_first", (2, "c2")), "another")} & {*whole}
+
+
+@pytest.mark.parametrize("since", ["_last", ""])
+def test_ids_of_what_began_at_an_unknown_place_differ_from_run_to_run(since: str) -> None:
+    first, later = (list(event_ids(a_batch("11", since, (2, end)), "f")) for end in ("c2", "c9"))
+    assert not {*first} & {*later}
+
+
+def test_a_secret_in_the_address_of_a_feed_is_not_published() -> None:
+    assert source_of("https://me:secret@host:1/feed?code=secret#x") == "https://host:1/feed"
+
+
+def _a_text(file: Path) -> None:
+    file.write_text("no database" * 1000)
+
+
+@pytest.mark.parametrize("spoil", [_a_text, Path.mkdir])
+def test_a_state_that_cannot_be_used_is_a_sentence(
+    api: ApiProcess, topic: str, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    spoil(tmp_path / "s.db")
+    read = run(api, "read", topic, "--state", str(tmp_path / "s.db"))
+    assert (read.returncode, read.stderr.count("\n"), "s.db" in read.stderr) == (2, 1, True)
+
+
+def test_a_wrong_start_does_not_spoil_the_state(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    publish(api, topic, range(2))
+    words = ("read", topic, "--state", str(tmp_path / "s.db"))
+    assert run(api, *words, "--from", "abc").returncode == 1
+    assert ids(run(api, *words).stdout) == ["0", "1"]
+
+
+def test_cursors_are_kept_under_a_name_where_a_feed_has_several_addresses(api: ApiProcess, topic: str, tmp_path: Path) -> None:
+    publish(api, topic, range(2))
+    words = ("--state", str(tmp_path / "s.db"), "--name", "mine")
+    assert ids(run(api, "read", topic, *words).stdout) == ["0", "1"]
+    assert run(api, "read", f"http://localhost:{api.port}/feeds/{topic}", *words).stdout == ""
+    assert ids(run(api, "read", f"http://127.0.0.1:{api.port}/feeds/{topic}/", *words[:2]).stdout) == ["0", "1"]
+    assert run(api, "read", topic, *words[:2]).stdout == ""
+    assert (run(api, "read", topic, *words[2:]).returncode, run(api, "read", topic, *words[:3], "").returncode) == (1, 1)
 
 
 def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
     headers = {"ce_id": "7", "ce_type": "order", "content-type": "application/vnd.x+json", "traceparent": "00-1", "x-y": "z"}
-    made = json.loads(as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f"))
+    headers |= {"data": "x", "ce_data": "x", "ce_my_name": "x", "ce_empty": ""}
+    made = json.loads(as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1"))
     assert made == {
         "specversion": "1.0",
         "id": "7",
@@ -201,11 +285,11 @@ def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
         "traceparent": "00-1",
         "data": {"n": 1.5},
     }
-    assert b'"data":{"n":1.50}}' in as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f")
-    text = json.loads(as_cloudevent(Event("3", b'"hello"'), "ns:copy", "http://x/f"))
-    assert (text["data"], text["datacontenttype"], text["type"]) == ("hello", "text/plain", "copy")
+    assert b'"data":{"n":1.50}}' in as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1")
+    text = json.loads(as_cloudevent(Event("3", b'"hello"'), "ns:copy", "http://x/f", "a1"))
+    assert (text["id"], text["data"], text["datacontenttype"], text["type"]) == ("a1", "hello", "text/plain", "copy")
     for raw in (b"[1,2.50]", b"7", b"true"):
-        value = json.loads(as_cloudevent(Event("3", raw), "copy", "http://x/f"))
+        value = json.loads(as_cloudevent(Event("3", raw), "copy", "http://x/f", "a1"))
         assert (value["data"], value["datacontenttype"]) == (json.loads(raw), "application/json")
 
 

@@ -25,7 +25,12 @@ feeds = typer.Typer(help="Feeds: events fetched with a cursor (ZeroEventHub, Fee
 Address = Annotated[str, typer.Argument(metavar="FEED", help="Address of a feed, or a topic of the hub.")]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of a topic, or ~SUBSCRIPTION.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait for further events.")]
-Start = Annotated[str, typer.Option("--from", help="_first, _last or a cursor, where no cursor is kept yet.")]
+Start = Annotated[
+    str | None, typer.Option("--from", help="_first (the default), _last or a cursor, where no cursor is kept yet.")
+]
+Name = Annotated[
+    str | None, typer.Option("--name", help="Keep cursors in --state under this name, not under the address of the feed.")
+]
 State = Annotated[Path | None, typer.Option("--state", help="SQLite file to keep cursors in, to go on from later.")]
 Types = Annotated[list[str] | None, typer.Option("--types", help="Only events of these types; a;b or given several times.")]
 Count = Annotated[int | None, typer.Option("--partition-count", help="Number of partitions of a feed of version 1.")]
@@ -44,8 +49,9 @@ def read(
     hub: Hub,
     feed: Address,
     follow: Follow = False,
-    start: Start = "_first",
+    start: Start = None,
     state: State = None,
+    name: Name = None,
     types: Types = None,
     partition_count: Count = None,
     page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events asked for in one request.")] = _PAGE,
@@ -59,13 +65,14 @@ def read(
         feed,
         follow,
         token_env,
-        start=start,
+        start=start or "_first",
         store=_store(state),
+        name=_named(name, state),
         event_types=_types(types),
         page_size=page_size,
         partition_count=partition_count,
     )
-    run(client, Printer(), follow, sys.stdout.fileno() if follow else None)
+    run(client, Printer(), follow, sys.stdout.fileno() if follow else None, start=start)
 
 
 @command(feeds, "forward")
@@ -74,8 +81,9 @@ def forward(
     feed: Address,
     to: Annotated[str, typer.Option("--to", help="Topic of the hub that gets the events.")],
     follow: Follow = False,
-    start: Start = "_first",
+    start: Start = None,
     state: State = None,
+    name: Name = None,
     cursorset: Annotated[
         str | None, typer.Option("--cursorset", help="Let the feed's server keep the cursors under this name.")
     ] = None,
@@ -83,6 +91,9 @@ def forward(
     partition_count: Count = None,
     page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events asked for in one request.")] = _PAGE,
     token_env: TokenEnv = None,
+    skip_refused: Annotated[
+        bool, typer.Option("--skip-refused", help="Go on without events that the topic refuses, and tell them on stderr.")
+    ] = False,
 ) -> None:
     """Publish what a feed has to a topic: payloads as they are, with key and headers, at least once."""
     from tidings.cli.feed_reading import Forwarder, run
@@ -96,17 +107,22 @@ def forward(
         feed,
         follow,
         token_env,
-        start=start,
+        start=start or "_first",
         store=_store(state),
+        name=_named(name, state),
         event_types=_types(types),
         page_size=page_size,
         partition_count=partition_count,
         cursorset=cursorset,
         event_headers="_all",
     )
-    forwarder = Forwarder(hub.client, to, client.url, patient=follow)
-    run(client, forwarder, follow)
-    print_json({"accepted": forwarder.accepted}) if hub.json else say(f"{forwarder.accepted:,} events forwarded")
+    forwarder = Forwarder(hub.client, to, client, patient=follow, skip_refused=skip_refused)
+    run(client, forwarder, follow, start=start)
+    skipped = {"skipped": forwarder.skipped} if skip_refused else {}
+    if hub.json:
+        print_json({"accepted": forwarder.accepted, **skipped})
+    else:
+        say(f"{forwarder.accepted:,} events forwarded" + (f", {forwarder.skipped:,} skipped" if skipped else ""))
 
 
 @command(feeds, "partitions")
@@ -194,6 +210,12 @@ def _store(state: Path | None) -> Store | None:
     from tidings.client.feeds import SqliteStore
 
     return SqliteStore(state)
+
+
+def _named(name: str | None, state: Path | None) -> str | None:
+    if name is not None and (state is None or not name.strip()):
+        raise Rejected("a name is for cursors in a file", at="--name", found=name, expected="--state FILE --name NAME")
+    return name
 
 
 def _types(given: list[str] | None) -> list[str] | None:

@@ -121,6 +121,17 @@ class HubClient:
             self._connection = None
 
 
+def is_about_events(error: HubProblem) -> bool:
+    """Whether publishing was refused because of what was published: the same request is refused again, without it is taken."""
+    return error.problem.get("code") in ("invalid-event", "malformed", "too-large", "duplicate-event")
+
+
+def is_passing(error: HubProblem) -> bool:
+    """Whether the hub, or what is before it, may take the same request later."""
+    status = error.problem.get("status")
+    return isinstance(status, int) and (status == 429 or status >= 500)
+
+
 def segment(name: str) -> str:
     """A name as one segment of a path."""
     return quote(name, safe=":/")

@@ -10,7 +10,21 @@ import pytest
 
 from tidings.client.feeds import Partition
 from tidings.client.feeds.discovery import of_version_1, read
+from tidings.client.feeds.requests import Feed
 from tidings.errors import FeedUnreadable
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("HTTP://Example.ORG:80/Feed/", "http://example.org/Feed"),
+        ("https://example.org:443/feed?b=2&a=1", "https://example.org/feed?b=2&a=1"),
+        ("https://example.org:444", "https://example.org:444"),
+        ("http://user:secret@[::1]:8484/feed//", "http://[::1]:8484/feed"),
+    ],
+)
+def test_an_address_has_one_name(written: str, name: str) -> None:
+    assert Feed(written).name == name
 
 
 def found(**document: Any) -> tuple[Partition, ...]:

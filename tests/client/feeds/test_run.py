@@ -223,6 +223,43 @@ def test_batches_say_whether_events_may_come_again(feed: Foreign) -> None:
     assert flags == [True, False]
 
 
+def test_without_order_nothing_is_promised_after_close_and_redistribute() -> None:
+    """The heir of an unread closed partition and of its child begins where the closed one was left: some events come again."""
+    flags: dict[bool, set[bool]] = {True: set(), False: set()}
+    for ordered in flags:
+        with Foreign(discovery_extra={"exactlyOnce": True}).served() as feed:
+
+            async def go(feed: Foreign, ordered: bool) -> None:
+                async with a_client(feed, ordered=ordered) as client:
+                    await client.run(lambda tx, batch: flags[ordered].add(batch.exactly_once), follow=False)
+
+            published(feed, 10)
+            feed.redistribute()
+            asyncio.run(go(feed, ordered))
+            assert flags[ordered] == {True}, "cursors of one ancestor are not ambiguous"
+            feed.close()
+            published(feed, 10, since=10)
+            feed.redistribute()
+            flags[ordered].clear()
+            asyncio.run(go(feed, ordered))
+    assert flags == {True: {True}, False: {False}}
+
+
+def test_a_batch_tells_where_it_began_and_which_checkpoints_are_in_it(feed: Foreign) -> None:
+    published(feed, 8)
+    found: list[Batch] = []
+
+    async def go() -> None:
+        async with a_client(feed, max_batch=4) as client:
+            await client.run(lambda tx, batch: found.append(batch), follow=False)
+
+    asyncio.run(go())
+    assert [(one.since, one.checkpoints, one.cursor) for one in found] == [
+        ("_first", ((3, "c3x3"), (6, "c6x6")), "c6x6"),
+        ("c6x6", ((2, "c8x8"),), "c8x8"),
+    ]
+
+
 def test_more_events_than_the_hint_are_fine_and_it_is_passed_on(feed: Foreign, table: Table) -> None:
     numbers = published(feed, 50)
     lines = [json.dumps(line).encode() + b"\n" for line in feed.lines(feed.parts[0], "_first", 50)]
@@ -238,6 +275,30 @@ def test_who_starts_at_the_end_gets_only_what_comes_then(feed: Foreign, table: T
     asked = [one.query for one in feed.asked if "cursor" in one.query]
     assert "wait" not in asked[0], "events would pass before the first cursor is known"
     assert asked[1]["wait"] == ["5"]
+
+
+def test_a_start_that_the_feed_refuses_is_not_remembered(table: Table) -> None:
+    with Foreign(partitions=2).served() as feed:
+        numbers = published(feed, 10)
+        feed.faults = [answering(400, b'{"detail": "not a cursor"}')]
+        with pytest.raises(HubProblem, match="not a cursor"):
+            read_all(feed, table, start="wrong")
+        assert table.store.load(feed.url) == {}
+        read_all(feed, table, start="c5x5")
+    assert sorted(table.numbers) == numbers[5:]
+
+
+def test_a_feed_has_one_name_in_the_store_however_its_address_is_written(feed: Foreign, table: Table) -> None:
+    numbers = published(feed, 5)
+    read_all(feed, table)
+    plain = feed.url
+    for written in (f"{plain}/", plain.replace("http://", "HTTP://"), plain.replace("//", "//me:secret@"), f"{plain}#x"):
+        feed.url = written
+        read_all(feed, table)
+    assert table.numbers == numbers
+    feed.url = plain
+    read_all(feed, table, name="mine")
+    assert table.numbers == numbers * 2
 
 
 def test_a_quiet_feed_is_not_asked_in_a_tight_loop(feed: Foreign, table: Table) -> None:
@@ -286,7 +347,7 @@ def test_an_empty_answer_of_a_closed_partition_is_its_end(table: Table, answer: 
         read_all(feed, table)
         feed.close()
         published(feed, 10, since=10)
-        feed.faults = [of_partition("0", answer)]
+        feed.faults = [of_partition("0", answer)] * 100
         following(feed, table, lambda: len(table.numbers) == 20) if follow else read_all(feed, table)
         assert table.store.load(feed.url)["0"].finished
     assert table.numbers[:10] == list(range(10)) and sorted(table.numbers) == list(range(20))

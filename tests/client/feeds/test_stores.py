@@ -89,10 +89,36 @@ def test_two_processes_on_one_file_wait_for_each_other(tmp_path: Path) -> None:
     save(first, "0", Kept("c1"), None)
     with first.transaction() as tx:
         first.save(tx, FEED, "0", Kept("c2"), Kept("c1"))
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(Misconfigured, match="locked"):
             save(second, "0", Kept("c2"), Kept("c1"))
     with pytest.raises(CursorMoved):
         save(second, "0", Kept("c3"), Kept("c1"))
+
+
+def _a_text(file: Path) -> None:
+    file.write_text("not a database, but long enough to be told from an empty file " * 40)
+
+
+def _of_others(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE feed_cursor (name TEXT)")
+
+
+@pytest.mark.parametrize("spoil", [_a_text, _of_others, Path.mkdir, lambda file: file.symlink_to(file.parent / "gone" / "x")])
+def test_a_file_that_cannot_be_used_is_a_sentence_with_its_name(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    file = tmp_path / "mine.db"
+    spoil(file)
+    store = SqliteStore(file)
+    for _ in range(2):
+        with pytest.raises(Misconfigured) as caught:
+            store.load(FEED)
+        assert "mine.db" in str(caught.value)
+
+
+def test_what_goes_wrong_in_a_handler_is_not_taken_for_trouble_of_the_store(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "mine.db")
+    with pytest.raises(sqlite3.OperationalError, match="no such table"), store.transaction() as tx:
+        tx.execute("INSERT INTO nowhere VALUES (1)")
 
 
 def test_a_connection_that_is_lost_is_made_again(tmp_path: Path) -> None:

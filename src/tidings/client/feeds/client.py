@@ -32,7 +32,8 @@ class FeedClient:
     `partition_count` is needed for feeds of version 1 only. `start` (`_first`, `_last` or a cursor) counts when nothing is kept in
     `store` yet. `ordered` reads partitions that were closed before those that followed them. `wait` lets the server hold a request
     until there is an event, in seconds; without it an empty feed is asked every `poll_interval`. `multi` reads all partitions of
-    version 1 in one request. `cursorset` keeps cursors at the publisher instead. `name` is what the feed is called in the store.
+    version 1 in one request. `cursorset` keeps cursors at the publisher instead. `name` is what the feed is called in the store
+    instead of its address, for feeds that move or have several addresses.
     `patience` is how long a server may be in trouble, in seconds, before a reading that does not follow ends with the error.
     """
 
@@ -69,7 +70,7 @@ class FeedClient:
         self._http: Http = http if http is not None else PlainHttp()
         self._headers = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
         self._ways = Ways(start, ordered, multi, poll_interval, max_batch, backoff or Backoff(), patience)
-        self._name = name or url
+        self._name = name or self._feed.name
         self._known: Discovery | None = None
         self._types = None if event_types is None else frozenset(one.strip().casefold() for one in event_types)
         self._warned: set[str] = set()
@@ -78,6 +79,11 @@ class FeedClient:
     def store(self) -> Store:
         """Where cursors are kept."""
         return self._store
+
+    @property
+    def name(self) -> str:
+        """What the feed is called, by its address unless a name was given."""
+        return self._name
 
     def feed_name(self, found: Discovery) -> str:
         """What the feed is called in the store. Cursors of version 1 belong to a number of partitions."""

@@ -60,12 +60,18 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Batch(Sequence[Event]):
-    """Events of one partition up to a checkpoint, in order. `exactly_once` False: the feed may show an event again later."""
+    """Events of one partition up to a checkpoint, in order. `exactly_once` False: the feed may show an event again later.
+
+    `since` is the cursor it begins after. `checkpoints` are those of the answer that fall into it: how many of its
+    events came before each, and its cursor; the last one is `cursor`.
+    """
 
     partition: str
     cursor: str
     events: tuple[Event, ...]
     exactly_once: bool = False
+    since: str = ""
+    checkpoints: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.events)

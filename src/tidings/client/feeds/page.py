@@ -15,7 +15,7 @@ class Page:
         self._asked = dict(asked)
         self._cursors = dict(asked)
         self._pending: dict[str, list[Event]] = {id: [] for id in asked}
-        self._ready: dict[str, tuple[int, str]] = {}
+        self._ready: dict[str, list[tuple[int, str]]] = {}
         self._seen: set[str] = set()
         self._busy: set[str] = set()
         self.events = 0
@@ -35,19 +35,19 @@ class Page:
                 pending.append(one)
                 continue
             self._seen.add(one.partition)
-            ready[one.partition] = (len(pending), one.cursor)
+            ready.setdefault(one.partition, []).append((len(pending), one.cursor))
             if len(pending) >= max_batch:
-                yield self._cut(one.partition, *ready.pop(one.partition))
+                yield self._cut(one.partition, ready.pop(one.partition))
 
     def rest(self) -> Iterator[Batch]:
         """The batches that have their checkpoint and are not full."""
         ready, self._ready = self._ready, {}
-        for id, (count, cursor) in ready.items():
-            yield self._cut(id, count, cursor)
+        for id, checkpoints in ready.items():
+            yield self._cut(id, checkpoints)
 
-    def _cut(self, id: str, count: int, cursor: str) -> Batch:
-        pending = self._pending[id]
-        batch = Batch(id, cursor, tuple(pending[:count]))
+    def _cut(self, id: str, checkpoints: list[tuple[int, str]]) -> Batch:
+        pending, (count, cursor) = self._pending[id], checkpoints[-1]
+        batch = Batch(id, cursor, tuple(pending[:count]), since=self._cursors[id], checkpoints=tuple(checkpoints))
         del pending[:count]
         if count:
             self.events += count

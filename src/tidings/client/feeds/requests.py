@@ -39,11 +39,22 @@ class Feed:
     url: str
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_address(self.url):
             raise Misconfigured(
                 "the address of the feed cannot be read", found=self.url, expected="such as http://127.0.0.1:8484/feeds/orders"
             )
+
+    @property
+    def name(self) -> str:
+        """The address as cursors are kept under it: one for all ways to write it, and without credentials.
+
+        Two names of one server, such as localhost and 127.0.0.1, stay two.
+        """
+        parts = urlsplit(self.url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        usual = parts.port in (None, 443 if parts.scheme == "https" else 80)
+        netloc = host if usual else f"{host}:{parts.port}"
+        return urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), parts.query, ""))
 
     def page(self, discovery: Discovery, cursors: Mapping[str, str], wishes: Wishes) -> str:
         """The address of the next page of these partitions: one, or several in version 1."""
@@ -69,6 +80,14 @@ class Feed:
         query = urlencode([(name, str(value)) for name, value in asked if value is not None], quote_via=quote)
         joined = "&".join(one for one in (parts.query, query) if one)
         return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + below if below else parts.path, joined, ""))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _of_v1(discovery: Discovery, cursors: Mapping[str, str]) -> list[tuple[str, object]]:

@@ -18,7 +18,7 @@ from tidings.client.feeds.backoff import Backoff
 from tidings.client.feeds.discovery import V1, Discovery
 from tidings.client.feeds.lines import Batch, Checkpoint, Event
 from tidings.client.feeds.page import Page, without_cursor
-from tidings.client.feeds.plan import Place, plan
+from tidings.client.feeds.plan import FIRST, LAST, Place, plan
 from tidings.client.feeds.requests import RESUME, Wishes
 from tidings.client.feeds.store import Kept, Store
 from tidings.errors import HubProblem, HubUnreachable, TokenStale
@@ -111,6 +111,8 @@ class Run:
         kept = dict(self.store.load(feed))
         start = RESUME if self.wishes.cursorset is not None else self.ways.start
         planned = plan(known, kept, start, ordered=self.ways.ordered)
+        if not kept and start not in (FIRST, LAST, RESUME):
+            await all_of([self._try(known, place) for place in planned.places if place.cursor == start])
         if planned.saves:
             with self.store.transaction() as tx:
                 for partition, row in planned.saves.items():
@@ -120,6 +122,21 @@ class Run:
         groups = [planned.places] if together else [(place,) for place in planned.places]
         finished = {place.partition.id: asyncio.Event() for place in planned.places}
         await all_of([_Reader(self, known, feed, group, kept, finished).run() for group in groups if group])
+
+    async def _try(self, known: Discovery, place: Place) -> None:
+        """Ask once with a cursor that a person gave: one that the feed refuses is not to be kept."""
+        wishes = replace(self.wishes, page_size=1, wait=None, cursorset=None)
+        tries = 0
+        while True:
+            try:
+                async with aclosing(self.client.pages(known, {place.partition.id: place.cursor}, wishes)) as chunks:
+                    async for _ in chunks:
+                        pass
+                return
+            except HubUnreachable as error:
+                self.give_up(error)
+                await self.pause(tries, error.retry_after)
+                tries += 1
 
     def progressed(self) -> None:
         """Something was read."""
@@ -206,12 +223,18 @@ class _Reader:
         events = run.client.wanted(batch.events)
         if row != self._rows[id] or events:
             try:
-                await self._transact(replace(batch, events=events, exactly_once=self._known.exactly_once), row)
+                await self._transact(replace(batch, events=events, exactly_once=self._is_exactly_once(id)), row)
             except Exception as error:
                 raise _ByHandler(error) from error
         self._rows[id], self._cursors[id] = row, batch.cursor
         run.progressed()
         self._failures = 0
+
+    def _is_exactly_once(self, id: str) -> bool:
+        """Read without order, a partition may go back to a farther ancestor that was not read to its end, and repeat (FCL-12)."""
+        partition = self._known.get(id)
+        may_go_back = not self._run.ways.ordered and partition is not None and len(partition.cursors_of) > 1
+        return self._known.exactly_once and not may_go_back
 
     async def _transact(self, batch: Batch, row: Kept) -> None:
         run = self._run

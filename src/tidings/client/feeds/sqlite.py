@@ -38,36 +38,56 @@ class SqliteStore:
     def connection(self) -> sqlite3.Connection:
         """The connection, for making tables before reading begins."""
         if self._connection is None:
-            opened = sqlite3.connect(
-                self._file, timeout=self._timeout, isolation_level=None, factory=_Joined, check_same_thread=False
-            )
-            opened.execute("PRAGMA journal_mode=WAL")
-            opened.execute("PRAGMA synchronous=FULL")
-            opened.execute(TABLE)
+            with self._told():
+                opened = sqlite3.connect(
+                    self._file, timeout=self._timeout, isolation_level=None, factory=_Joined, check_same_thread=False
+                )
+                try:
+                    opened.execute("PRAGMA journal_mode=WAL")
+                    opened.execute("PRAGMA synchronous=FULL")
+                    opened.execute(TABLE)
+                except sqlite3.Error:
+                    opened.close()
+                    raise
             self._connection = opened
         return self._connection
 
     def load(self, feed: str) -> Mapping[str, Kept]:
-        found = self.connection.execute("SELECT partition, cursor, finished FROM feed_cursor WHERE feed = ?", (feed,))
+        with self._told():
+            select = "SELECT partition, cursor, finished FROM feed_cursor WHERE feed = ?"
+            found = self.connection.execute(select, (feed,)).fetchall()
         return {partition: Kept(cursor, bool(finished)) for partition, cursor, finished in found}
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         connection = self.connection
         # At once, so that two processes do not both read and then find that only one may write.
-        connection.execute("BEGIN IMMEDIATE")
+        with self._told():
+            connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
             if not connection.in_transaction:
                 raise Misconfigured("the handler ended the transaction: its changes are saved without the cursor")
-            connection.execute("COMMIT")
+            with self._told():
+                connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
     def save(self, tx: Any, feed: str, partition: str, row: Kept, before: Kept | None) -> None:
-        self._rows.save(tx, feed, partition, row, before)
+        with self._told():
+            self._rows.save(tx, feed, partition, row, before)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong with the file itself becomes a sentence. What the handler does wrong stays what it is."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise Misconfigured(
+                f"cursors cannot be kept there: {error}", at=self._file, expected="an SQLite file that can be written"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""

@@ -6,7 +6,7 @@
 | `start` | `_first`, `_last` or a cursor, for a new query | `_first` |
 | `eventTypes` | types to read, `a;b` | all |
 | `partitionCount` | number of partitions of a feed of version 1 | asked of the feed |
-| `ordered` | a closed partition is read before those that followed it | true |
+| `ordered` | a closed partition is read before those that followed it; without, redistributed events may come twice | true |
 | `maxEventsPerBatch` | events of one micro-batch | 10000 |
 | `pageSize` | events asked for in one request | 1000 |
 | `pollInterval` | seconds between two looks at a feed without news | 1 |
