@@ -28,8 +28,9 @@ from tidings.config import ServerSettings, Settings
 from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
+from tidings.facades.all_doors import DOORS
 from tidings.facades.dead_letter_events import DeadLetterEvents
-from tidings.facades.doors import NATIVE, Doors
+from tidings.facades.door import Doors
 from tidings.facades.native.publish import NativePublish
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
@@ -69,21 +70,16 @@ class Api:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self._publish = NativePublish(parts)
-        self._doors = Doors(parts)
+        self._doors = Doors(parts, DOORS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if path.endswith(PUBLISH_TO) and scope["method"] == "POST" and path.startswith(PUBLISH_FROM):
             await self._publish(scope, receive, send, path[len(PUBLISH_FROM) : -len(PUBLISH_TO)])
             return
-        found = self._doors.meant(path)
-        if found is None:
-            native = await self._doors.of(NATIVE)
-            await native(scope, receive, send)
-            return
-        name, inside = found
-        door = await self._doors.of(name)
-        await door({**scope, "path": inside}, receive, send)
+        door, inside = self._doors.meant(path)
+        app = await self._doors.opened(door)
+        await app(scope if inside is path else {**scope, "path": inside}, receive, send)
 
     @property
     def doors(self) -> Doors:
@@ -91,8 +87,8 @@ class Api:
         return self._doors
 
     async def load(self) -> None:
-        """Make the native door ready before somebody asks for it."""
-        await self._doors.of(NATIVE)
+        """Make the door of people ready before somebody asks for it."""
+        await self._doors.load()
 
 
 async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> Api:

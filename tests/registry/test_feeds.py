@@ -8,7 +8,7 @@ from tests.builders import a_topic
 from tidings.errors import InvalidDocument
 from tidings.registry.feeds import Feed, Layout
 from tidings.registry.model import Snapshot
-from tidings.registry.rules.feeds import feed_faults, settled_feed, taken_aliases
+from tidings.registry.rules.feeds import feed_faults, reserved_aliases, settled_feed, taken_aliases
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,17 @@ from tidings.registry.rules.feeds import feed_faults, settled_feed, taken_aliase
         (Feed(first_partition_id=-1), "feed.first_partition_id"),
         (Feed(first_partition_id=32_000), "feed.first_partition_id"),
         (Feed(aliases=("no/slash",)), "feed.aliases[0]"),
-        (Feed(aliases=("/fine", "/api/mine")), "feed.aliases[1]"),
         (Feed(aliases=("/a/../b c",)), "feed.aliases[0]"),
         (Feed(aliases=tuple(f"/a{n}" for n in range(11))), "feed.aliases"),
     ],
 )
 def test_a_wrong_feed_is_refused(feed: Feed, field: str) -> None:
     assert [path for path, _ in feed_faults(feed)] == [field]
+
+
+def test_an_alias_below_an_address_of_the_hub_is_refused() -> None:
+    feed = Feed(aliases=("/fine", "/api/mine", "/apis", "/api"))
+    assert [path for path, _ in reserved_aliases(feed, ("/api",))] == ["feed.aliases[1]", "feed.aliases[3]"]
 
 
 def test_what_is_left_out_stays_as_it_is() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidings.errors import FilterSyntaxError
 from tidings.events.schema import Schema
+from tidings.facades.all_doors import RESERVED
 from tidings.facades.parts import Parts
 from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
@@ -38,7 +39,7 @@ def check_documents(parts: Parts, documents: Sequence[Document]) -> None:
             raise FilterSyntaxError("an avropath needs topics with Avro payloads, and this hub has none", expected="jsonpath")
         return parsed
 
-    check(documents, parse=parse, compile_schema=Schema.compiled)
+    check(documents, parse=parse, compile_schema=Schema.compiled, reserved=RESERVED)
 
 
 def check_change(parts: Parts, documents: Sequence[Document], endings: Sequence[Ending]) -> None:

@@ -13,7 +13,7 @@ from tidings.errors import NotFound
 from tidings.facades.commanding import command
 from tidings.facades.horizon.asking import Asked, AskedBy
 from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
-from tidings.facades.horizon.standing import is_ours
+from tidings.facades.horizon.door import is_ours
 from tidings.log.commands import CloseBreaker
 from tidings.registry.model import Push, Subscription
 

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tidings.facades.horizon.door import WEEK
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import SPECIFIED, subscription_id, subscription_name, team_of, topic_name
 from tidings.facades.horizon.rovers import ExposureWish, Rover
 from tidings.facades.horizon.standing import Exposing, Standing
-from tidings.facades.horizon.subscribing import RETENTIONS, SubscriptionWish
+from tidings.facades.horizon.subscribing import SubscriptionWish
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import (
     DEFAULT_SCOPE,
@@ -35,7 +36,6 @@ from tidings.registry.model import (
 )
 from tidings.registry.port import Document
 
-WEEK = RETENTIONS["7d"]
 """No copy of a payload of this door is kept longer (HOR-159)."""
 
 NOBODY = "nobody"

@@ -1,77 +1,44 @@
-"""The Horizon door as one application: publishing on the hot path, everything else in a framework that is loaded when needed."""
+"""The Horizon door as a value: its paths, its namespaces, its port."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from typing import Any
 
-from tidings.facades.horizon.kept_headers import TRACE, trace_of
-from tidings.facades.horizon.publish import Publish
-from tidings.facades.horizon.sse import Streams
-from tidings.facades.parts import Parts
-from tidings.server.asgi import App, Message, Receive, Scope, Send
+from tidings.facades.door import Door
+from tidings.facades.horizon.names import PREFIX
 
-_PUBLISH = re.compile(r"/v1/(?P<named>[^/]+)/events/?|(?:/(?P<virtual>[^/]+))?/horizon/(?:events|publish)/v1/?")
+WEEK = 7 * 86400.0
+"""Events are kept for seven days (HOR-149)."""
 
+_WHOLE = re.compile(r"(?:/[^/]+)?/horizon/(?:sse|events|publish|rover|schemas)(?:/|$)")
+"""Paths of the Horizon documents that begin with the door's prefix anyway, or with an environment before it."""
 
-def open_door(parts: Parts) -> App:
-    """The application over these parts."""
-    return Door(parts)
+_KEYS = ("/.well-known/jwks.json", "/.well-known/openid-configuration")
+"""Where those who get the hub's tokens look for its keys."""
 
 
-class Door:
-    """Sees paths as Horizon's documents write them."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._publish = Publish(parts)
-        self._streams = Streams(parts)
-        self._environments: dict[str, str | None] = {}
-        self._loading: asyncio.Future[Any] | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        environment = self._publishing(scope["path"])
-        if environment is not None:
-            await self._publish(scope, receive, send, environment)
-            return
-        traced, stream = _traced(scope, send), self._streams.place(scope["path"])
-        if stream is not None:
-            await self._streams(scope, receive, traced, stream)
-            return
-        management = await self._management()
-        await management(scope, receive, traced)
-
-    def _publishing(self, path: str) -> str | None:
-        """The environment that a publish path names; None for other paths."""
-        if path in self._environments:
-            return self._environments[path]
-        found = _PUBLISH.fullmatch(path)
-        environment = None if found is None else found["named"] or found["virtual"] or self._parts.settings.horizon.environment
-        if len(self._environments) < 1000:
-            self._environments[path] = environment
-        return environment
-
-    async def _management(self) -> App:
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(asyncio.to_thread(_made, self._parts))
-        app: App = await asyncio.shield(self._loading)
-        return app
+def claimed(path: str) -> str | None:
+    """The path as Horizon's documents write it, for a path of the common port."""
+    if path.startswith("/api/"):
+        return None
+    if path in _KEYS or ("/horizon/" in path and _WHOLE.match(path)):
+        return path
+    return path[8:] if path.startswith("/horizon/") else None
 
 
-def _traced(scope: Scope, send: Send) -> Send:
-    """Sends with the id of the caller's trace, or a new one (HOR-10)."""
-    trace = trace_of(scope["headers"])
-
-    async def with_trace(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), (TRACE.encode(), trace)]}
-        await send(message)
-
-    return with_trace
+def is_ours(namespace: str) -> bool:
+    """Whether a namespace of topics and subscriptions is this door's."""
+    return namespace.startswith(PREFIX)
 
 
-def _made(parts: Parts) -> Any:
-    from tidings.facades.horizon.management import management_app
-
-    return management_app(parts)
+DOOR = Door(
+    name="horizon",
+    title="Horizon",
+    prefix="/horizon",
+    application="tidings.facades.horizon.application",
+    claims=claimed,
+    owns=is_ours,
+    changed_by="apply the Rover or EventSpecification that asks for it",
+    longest_retention=WEEK,
+    port=lambda settings: settings.horizon.port,
+)

@@ -22,7 +22,7 @@ from tidings.facades.fates import Asked as Wanted
 from tidings.facades.fates import Fate, Fates
 from tidings.facades.horizon.asking import Asked, AskedBy, json_of
 from tidings.facades.horizon.breakers import time_of
-from tidings.facades.horizon.deriving import WEEK
+from tidings.facades.horizon.door import WEEK
 from tidings.facades.horizon.dropped import Droppings
 from tidings.facades.horizon.names import PUBLISHER, topic_name
 from tidings.facades.horizon.states import topic_of

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from tidings.facades.horizon.ground import Ground
-from tidings.facades.horizon.names import PREFIX, ROVER, SPECIFICATION, paper_name
+from tidings.facades.horizon.names import ROVER, SPECIFICATION, paper_name
 from tidings.facades.horizon.places import Findings, Place
 from tidings.facades.horizon.rovers import ExposureWish, Rover, rover
 from tidings.facades.horizon.specifications import Specification, specification
@@ -140,8 +140,3 @@ class Shelf:
 def read(place: Place, ground: Ground) -> Wish | None:
     """The wish of a document of either kind; None when it has faults, which `place` then holds."""
     return rover(place, ground) if place.raw.get("kind") == ROVER else specification(place)
-
-
-def is_ours(namespace: str) -> bool:
-    """Whether a namespace of topics and subscriptions is this door's."""
-    return namespace.startswith(PREFIX)

@@ -15,9 +15,8 @@ from tidings.access.principals import Principal, Right
 from tidings.errors import Malformed
 from tidings.facades import changing, handshaking
 from tidings.facades.advising import advice_on
-from tidings.facades.horizon.standing import is_ours
 from tidings.facades.native.callers import Caller, PartsOf, owns, refuse_foreign
-from tidings.facades.native.derived import refuse_derived
+from tidings.facades.native.derived import is_derived, refuse_derived
 from tidings.facades.native.difference import Difference, difference
 from tidings.facades.native.exposures import ExposureBody, exposure_from
 from tidings.facades.native.subscription_body import SubscriptionBody
@@ -171,7 +170,7 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
     named = {(type(one), one.topic if isinstance(one, Exposure) else one.name) for one in wanted if isinstance(one, _KINDS)}
     endings: list[Ending] = []
     if body.subscriptions is not None:
-        mine = [name for name, one in snapshot.subscriptions.items() if owns(caller, one) and not is_ours(name.namespace)]
+        mine = [name for name, one in snapshot.subscriptions.items() if owns(caller, one) and not is_derived(name)]
         endings += [Ending(Subscription, name) for name in mine if (Subscription, name) not in named]
     if body.topics is not None:
         endings += [Ending(Topic, name) for name in _theirs(snapshot.topics) if (Topic, name) not in named]
@@ -184,8 +183,8 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
 
 
 def _theirs(names: Iterable[Name]) -> list[Name]:
-    """Those that are neither the hub's own nor follow from Horizon documents."""
-    return [name for name in names if name.namespace != HUB_NAMESPACE and not is_ours(name.namespace)]
+    """Those that are neither the hub's own nor follow from another door's documents."""
+    return [name for name in names if name.namespace != HUB_NAMESPACE and not is_derived(name)]
 
 
 _KINDS = (Topic, Exposure, Subscription)

@@ -1,20 +1,20 @@
-"""What follows from Horizon's documents is shown by the native API, and changed only by those documents (HOR-12, HOR-159)."""
+"""What follows from another door's documents is shown by the native API, and changed only by those documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tidings.errors import Conflict, EventFault, InvalidDocument
-from tidings.facades.horizon.deriving import WEEK
-from tidings.facades.horizon.standing import is_ours
+from tidings.facades.all_doors import DOORS
+from tidings.facades.door import Door, owner_of
 from tidings.registry.model import Exposure, Name, NamespaceSource, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending
 
-_EXPECTED = "apply the Rover or EventSpecification that asks for it"
+DAY = 86400
 
 
 def refuse_derived(documents: Iterable[Document], endings: Iterable[Ending] = ()) -> None:
-    """Raise Conflict for what Horizon's documents decide, InvalidDocument for keeping its events longer than they may be."""
+    """Raise Conflict for what a door's documents decide, InvalidDocument for keeping its events longer than they may be."""
     for document in documents:
         match document:
             case Topic(name=name) | Exposure(topic=name):
@@ -27,18 +27,30 @@ def refuse_derived(documents: Iterable[Document], endings: Iterable[Ending] = ()
             refuse_name(ending.name)
 
 
+def is_derived(name: Name) -> bool:
+    """Whether a door's own documents decide about this name."""
+    return owner_of(DOORS, name) is not None
+
+
 def refuse_name(name: Name) -> None:
-    """Raise Conflict where a name is Horizon's."""
-    if is_ours(name.namespace):
-        raise Conflict(f"{name} follows from Horizon documents", expected=_EXPECTED)
+    """Raise Conflict where a door's own documents decide about a name."""
+    door = owner_of(DOORS, name)
+    if door is not None:
+        raise Conflict(f"{name} follows from {door.title} documents", expected=door.changed_by)
 
 
 def _refuse_keeping(subscription: Subscription) -> None:
+    for door in _owners(subscription):
+        longest = door.longest_retention
+        if longest is not None and (subscription.retention or 0) > longest:
+            told = f"events of {door.title} types are kept for {longest / DAY:g} days at the most"
+            raise InvalidDocument([EventFault(0, "retention", "invalid", told)])
+
+
+def _owners(subscription: Subscription) -> Iterable[Door]:
     match subscription.source:
         case TopicsSource(topics):
-            ours = any(is_ours(topic.namespace) for topic in topics)
+            namespaces = {topic.namespace for topic in topics}
         case NamespaceSource(namespace):
-            ours = is_ours(namespace)
-    if ours and (subscription.retention or 0) > WEEK:
-        told = "events of Horizon types are kept for 7 days at the most"
-        raise InvalidDocument([EventFault(0, "retention", "invalid", told)])
+            namespaces = {namespace}
+    return [door for door in DOORS if any(map(door.owns, namespaces))]

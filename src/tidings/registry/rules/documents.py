@@ -33,7 +33,7 @@ from tidings.registry.model import (
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import push_faults
 from tidings.registry.rules.credentials import credential_faults, provider_faults
-from tidings.registry.rules.feeds import feed_faults
+from tidings.registry.rules.feeds import feed_faults, reserved_aliases
 from tidings.registry.rules.names import name_fault, namespace_fault
 from tidings.registry.rules.scopes import scopes_faults, union, wanted_faults
 from tidings.registry.rules.values import Fault, between, refuse
@@ -56,15 +56,25 @@ CompileSchema = Callable[[Mapping[str, Any]], object]
 
 
 def check(
-    documents: Sequence[Document], *, parse: ParseFilter | None = None, compile_schema: CompileSchema | None = None
+    documents: Sequence[Document],
+    *,
+    parse: ParseFilter | None = None,
+    compile_schema: CompileSchema | None = None,
+    reserved: Sequence[str] = (),
 ) -> None:
     """Raise InvalidDocument unless every document is right in itself, filters and schemas included.
 
     Called before a change, outside of the log's fence: reading a filter takes longer than a fence should last.
-    `parse` is `tidings.filters.parse` unless given; schemas are compiled by `compile_schema` where one is given.
+    `parse` is `tidings.filters.parse` unless given; schemas are compiled by `compile_schema` where one is given; `reserved` are
+    addresses that no feed may have as an alias.
     """
     read = parse or _parse_filter
-    refuse(documents, lambda document: [*shape_faults(document), *_meaning_faults(document, read, compile_schema)])
+
+    def faults(document: Document) -> list[Fault]:
+        aliases = reserved_aliases(document.feed, reserved) if isinstance(document, Topic) else ()
+        return [*shape_faults(document), *aliases, *_meaning_faults(document, read, compile_schema)]
+
+    refuse(documents, faults)
 
 
 def check_shape(documents: Sequence[Document]) -> None:

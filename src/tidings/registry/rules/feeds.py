@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -16,8 +16,6 @@ FIRST_IDS = (0, 32767 - 1023)
 ALIASES = 10
 
 _ALIAS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
-_TAKEN = ("/api", "/feeds", "/health", "/metrics", "/horizon", "/hermes", "/vng", "/cloudevents", "/console")
-"""What stands at these addresses is the hub's own."""
 
 
 def feed_faults(feed: Feed) -> Iterator[Fault]:
@@ -29,7 +27,12 @@ def feed_faults(feed: Feed) -> Iterator[Fault]:
     for n, alias in enumerate(feed.aliases):
         if len(alias) > 200 or not _ALIAS.fullmatch(alias):
             yield f"feed.aliases[{n}]", "an alias is a path such as /orders/feed/v1, of letters, digits, '.', '_', '~' and '-'"
-        elif f"{alias}/".startswith(tuple(f"{taken}/" for taken in _TAKEN)):
+
+
+def reserved_aliases(feed: Feed, reserved: Sequence[str]) -> Iterator[Fault]:
+    """The aliases that begin with one of the hub's own addresses."""
+    for n, alias in enumerate(feed.aliases):
+        if f"{alias}/".startswith(tuple(f"{one}/" for one in reserved)):
             yield f"feed.aliases[{n}]", "addresses below this one are the hub's own"
 
 

@@ -1,0 +1,73 @@
+"""The native door as one FastAPI application: routes, refusals, the OpenAPI document and its page."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.responses import HTMLResponse, Response
+
+from tidings import __version__
+from tidings.access.rules import OPEN
+from tidings.facades.feeds.repartitioning import Repartitioning
+from tidings.facades.native import (
+    answers,
+    apply,
+    asides,
+    changes,
+    dead_letters,
+    deliveries,
+    explain,
+    exposures,
+    feeds,
+    filters,
+    lanes,
+    policies,
+    providers,
+    reading,
+    secrets,
+    status,
+    streams,
+    subscriptions,
+    topics,
+    trace,
+    webhooks,
+)
+from tidings.facades.native.doorstep import Doorstep
+from tidings.facades.native.page import page
+from tidings.facades.parts import Parts
+
+ABOUT = (
+    "Publish an event once over HTTP; everyone who asked for it gets it. "
+    "Refusals are problem+json (RFC 9457): `code` is for programs, `detail` for people. "
+    "Names are written `name`, or `namespace:name` outside of the default namespace."
+)
+
+
+def open_door(parts: Parts) -> FastAPI:
+    """The application over these parts."""
+    app = FastAPI(
+        title="Tidings",
+        version=__version__,
+        description=ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses=answers.REFUSALS,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    app.state.repartitioning = Repartitioning(parts)
+    answers.install(app)
+    # What stands below a name comes first: a name may itself hold slashes.
+    below = (feeds, reading, explain, trace, lanes, deliveries, dead_letters, policies, secrets, streams, webhooks)
+    for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):
+        app.include_router(resource.router)
+    app.add_api_route("/api/docs", _page(app), include_in_schema=False)
+    app.add_middleware(Doorstep, trusting=parts.settings.access.mode == OPEN)
+    return app
+
+
+def _page(app: FastAPI):  # type: ignore[no-untyped-def]
+    async def docs() -> Response:
+        return HTMLResponse(page(app.openapi()))
+
+    return docs
