@@ -241,7 +241,9 @@ def _connections(port: int) -> int:
 
 
 def test_the_api_process_never_imports_spark() -> None:
-    code = "import sys, tidings.app, tidings.facades.native.application; print('pyspark' in sys.modules, 'pandas' in sys.modules)"
+    code = (
+        "import sys, tidings.app, tidings.facades.native.application; print('pyspark' in sys.modules, 'pandas' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == [
         "False",
         "False",
