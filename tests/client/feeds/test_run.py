@@ -308,6 +308,16 @@ def test_a_quiet_feed_is_not_asked_in_a_tight_loop(feed: Foreign, table: Table) 
     assert min(later - sooner for sooner, later in pairwise(times[1:])) >= 0.09
 
 
+@pytest.mark.parametrize("status", [429, 504])
+def test_where_no_request_may_wait_the_feed_is_polled(feed: Foreign, table: Table, status: int) -> None:
+    """A server without a seat left, or a proxy that ends whatever takes long."""
+    refused = answering(status)
+    feed.faults = [lambda handler: refused(handler) if "wait=" in handler.path else False] * 1000
+    numbers = published(feed, 50)
+    following(feed, table, lambda: len(table.numbers) == 60, lambda: published(feed, 10, since=50), wait=5)
+    assert table.numbers == numbers + list(range(50, 60))
+
+
 def test_the_address_keeps_its_own_query_and_the_token_goes_along(feed: Foreign, table: Table) -> None:
     feed.url += "?code=s%26cret"
     published(feed, 3)

@@ -189,3 +189,29 @@ def test_a_killed_application_goes_on_from_its_checkpoint(session: SparkSession,
             process.wait()
         feed.redistribute()
         assert into_parquet(session, feed.url, tmp_path) == names(range(400))
+
+
+PLAIN = """
+import sys
+from pyspark.sql import SparkSession
+from tidings.client.spark import register
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+register(spark)
+print(spark.read.format("tidings-feed").option("url", sys.argv[1]).load().count(), "events")
+"""
+
+
+def test_a_script_needs_no_activated_environment(tmp_path: Path) -> None:
+    """Spark starts `python3` of the PATH for its workers unless it is told otherwise, and that one may have nothing of ours."""
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    (bare / "python3").write_text("#!/bin/sh\necho no such module >&2\nexit 1\n")
+    (bare / "python3").chmod(0o755)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK") and name != "VIRTUAL_ENV"}
+    env |= {"PATH": f"{bare}:{env['PATH']}", "SPARK_LOCAL_IP": "127.0.0.1"}
+    with Foreign().served() as feed:
+        published(feed, 7)
+        words = [sys.executable, "-c", PLAIN, feed.url]
+        ran = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert ran.stdout == "7 events\n", ran.stderr[-2000:]

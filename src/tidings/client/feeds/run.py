@@ -197,8 +197,10 @@ class _Reader:
     async def _page(self) -> Page:
         """Read one page and apply what it says. Raises what went wrong; what was applied until then stays applied."""
         run, page, applied = self._run, Page(self._cursors), time.monotonic()
+        # After trouble it is asked without waiting: there may be no seat left, or a proxy that ends whatever takes long.
+        wishes = replace(run.wishes, wait=None) if self._failures else run.wishes
         try:
-            async with aclosing(run.client.pages(self._known, dict(self._cursors), run.wishes)) as chunks:
+            async with aclosing(run.client.pages(self._known, dict(self._cursors), wishes)) as chunks:
                 async for chunk in chunks:
                     for batch in page.take(chunk, run.ways.max_batch):
                         await self._apply(batch)

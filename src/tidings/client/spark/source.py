@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
@@ -28,8 +30,20 @@ log = logging.getLogger("tidings.feeds")
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("tidings-feed")` known to a session."""
+    """Make `format("tidings-feed")` known to a session. On a cluster, Tidings has to be installed for its workers too."""
+    _work_with_this_python(spark)
     spark.dataSource.register(FeedSource)
+
+
+def _work_with_this_python(spark: SparkSession) -> None:
+    """Let Spark's workers on this machine be the Python that runs now.
+
+    Unless PYSPARK_PYTHON says otherwise Spark takes the first `python3` of the PATH, which has nothing of ours where an
+    environment is used without being activated.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is not None and context.master.startswith("local") and not os.environ.get("PYSPARK_PYTHON"):
+        context.pythonExec = sys.executable
 
 
 class FeedSource(DataSource):
