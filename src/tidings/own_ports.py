@@ -1,4 +1,4 @@
-"""Doors with a port of their own: their paths stand at its root, exactly as their documents write them."""
+"""Doors with a port of their own: their paths are those of their documents, and those of the common port hold there too."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def own_ports(settings: Settings) -> dict[str, ServerSettings]:
 
 
 def at_root(doors: Doors, door: Door) -> App:
-    """A door whose paths are those of the request."""
+    """A door whose paths are those of the request. Whoever has an address of the common port may use it here as it is."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        app = await doors.opened(door)
-        await app(scope, receive, send)
+        app, inside = await doors.opened(door), door.claims(scope["path"])
+        await app(scope if inside is None else {**scope, "path": inside}, receive, send)
 
     return answer
 

@@ -25,6 +25,17 @@ def test_paths_stand_at_the_root_of_a_port_of_its_own(tmp_path: Path) -> None:
         assert own.call("GET", "/.well-known/jwks.json").json["keys"]
 
 
+def test_addresses_of_the_common_port_hold_on_the_other_one_too(tmp_path: Path) -> None:
+    port = free_port()
+    with an_api(tmp_path, horizon={"port": port}) as api:
+        own = ApiProcess(port, tmp_path)
+        Door(own).applied(exposing(), a_specification())
+        assert Door(own).publish(a_horizon_event()).status == 201
+        for path in ("/horizon/v1/playground/event-types", "/horizon/rover/v1/playground/Rover", "/horizon/openapi.json"):
+            assert (own.call("GET", path).status, api.call("GET", path).status) == (200, 200)
+        assert own.call("GET", "/feeds").status == 404
+
+
 def test_the_port_of_the_hub_itself_is_refused(tmp_path: Path) -> None:
     port = free_port()
     with pytest.raises(Misconfigured, match="common port"), an_api(tmp_path, horizon={"port": port}, server={"port": port}):

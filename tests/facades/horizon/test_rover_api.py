@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.facades.horizon.worlds import (
     tokens,
     violations,
 )
+from tests.openapi import operations
 from tidings.facades.horizon.names import subscription_id
 from tidings.facades.horizon.schemas import SCHEMAS
 
@@ -75,6 +77,16 @@ def test_a_fault_anywhere_changes_nothing_at_all(world: dict[str, Door]) -> None
     ]
     assert set(refused.json) == {"type", "title", "status", "detail", "violations"}
     assert world["owner"].call("GET", "/horizon/rover/v1/playground/Rover/shop").status == 404
+
+
+def test_faults_and_conflicts_of_several_documents_are_told_at_once(world: dict[str, Door]) -> None:
+    world["owner"].applied(exposing())
+    wrong, taken = a_rover("bill", subscriptions=[an_entry(deliveryType="mail")]), exposing(name="thief")
+    refused = world["owner"].apply(wrong, taken)
+    told = {(one["document"], one["path"]) for one in refused.json["violations"]}
+    assert refused.status == 400
+    assert told == {(0, "spec.subscriptions[0].deliveryType"), (1, "spec.exposures[0].eventType")}
+    assert world["owner"].apply(taken).status == 409
 
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(world: dict[str, Door]) -> None:
@@ -241,6 +253,24 @@ def test_with_open_access_nobody_is_checked_and_the_settings_name_the_team(tmp_p
         assert door.applied(exposing())[0]["clientId"] == "h--t--shop"
         other = door.apply(a_rover("bill", subscriptions=[an_entry()]), query="?team=x--y").json["results"][0]
         assert (other["clientId"], other["parts"][0]["state"]) == ("x--y--bill", "PENDING")
+
+
+def test_every_call_but_health_keys_schemas_and_the_description_needs_a_token(api: ApiProcess) -> None:
+    document = api.call("GET", "/horizon/openapi.json").json
+    free = set()
+    for path, method in operations(document):
+        prefix = document["paths"][path].get("servers", document["servers"])[0]["url"].rstrip("/")
+        filled = path.replace("{subscription}", SUBSCRIPTION).replace("{name}.json", "exposure.json")
+        filled = re.sub(r"\{kind\}", "Rover", re.sub(r"\{environment\}", "playground", filled))
+        answer = api.call(method.upper(), prefix + re.sub(r"\{\w+\}", "orders.v1", filled))
+        if answer.status != 401:
+            free.add((method, path))
+    assert free == {
+        *(("head", path) for path, method in operations(document) if method == "head"),
+        ("get", "/.well-known/jwks.json"),
+        ("get", "/.well-known/openid-configuration"),
+        ("get", "/horizon/schemas/{name}.json"),
+    }
 
 
 @pytest.mark.parametrize("name", ["exposure", "subscription", "event-specification"])

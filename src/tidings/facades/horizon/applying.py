@@ -127,17 +127,17 @@ def _stands(snapshot: Snapshot, document: Document) -> bool:
 
 
 def refuse(documents: Sequence[Given]) -> None:
-    """Raise what is wrong with any of them: InvalidDocument for faults, else Conflict."""
+    """Raise all that is wrong with any of them: InvalidDocument where there are faults, Conflict for conflicts alone."""
     faults = [
         EventFault(n, place.path, "invalid", place.reason) for n, one in enumerate(documents) for place in one.findings.faults
     ]
-    if faults:
-        raise InvalidDocument(faults)
     conflicts = [
         EventFault(n, place.path, "conflict", place.reason)
         for n, one in enumerate(documents)
         for place in one.findings.conflicts
     ]
+    if faults:
+        raise InvalidDocument([*faults, *conflicts])
     if conflicts:
         error = Conflict(conflicts[0].detail, at=conflicts[0].attribute)
         error.faults = tuple(conflicts)
