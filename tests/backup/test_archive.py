@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sqlite3
 import stat
 import tarfile
@@ -17,8 +18,11 @@ from tests.backup.folders import a_database, a_folder, append, count
 from tidings.backup import archive
 from tidings.backup.sqlite import Pinned, pin_all
 from tidings.clock import Instant
+from tidings.data_files import hub_id
+from tidings.delivery.feeds.sqlite import CURSOR_SETS
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, Malformed, NotFound
 from tidings.log.sqlite.entries import LEAP
+from tidings.log.sqlite.files import open_writer
 from tidings.serve import folder as data_folder
 
 NOW = Instant(1_700_000_000_000_000)
@@ -157,3 +161,15 @@ def test_what_is_no_backup_is_refused_with_a_sentence(tmp_path: Path, content: b
     file.write_bytes(content)
     with pytest.raises(Malformed):
         archive.restore(file, tmp_path / "restored", ignore)
+
+
+def test_a_restored_hub_is_another_one_than_the_one_that_was_backed_up(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path / "data")
+    open_writer(folder / "cursorsets.db", CURSOR_SETS, 1 << 20).close()
+    archive.make(folder, tmp_path / "hub.tar", NOW, ignore)
+    archive.restore(tmp_path / "hub.tar", tmp_path / "new", ignore)
+    assert hub_id(tmp_path / "new") not in ("", hub_id(folder))
+    open_writer(tmp_path / "new" / "cursorsets.db", CURSOR_SETS, 1 << 20).close()
+    shutil.copyfile(folder / "cursorsets.db", tmp_path / "new" / "cursorsets.db")
+    with pytest.raises(DataFolderUnusable, match="another hub"):
+        open_writer(tmp_path / "new" / "cursorsets.db", CURSOR_SETS, 1 << 20)

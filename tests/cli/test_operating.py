@@ -46,6 +46,6 @@ def test_the_doctor_finds_a_damaged_file_and_says_what_to_do(tmp_path: Path) -> 
     code, out, _ = run("doctor", "--data", str(data), "--port", "0", "--json")
     found = {finding["subject"]: finding for finding in json.loads(out)["findings"]}
     assert code == 1
-    assert found["lanes.db"]["verdict"] == "wrong" and "backup" in found["lanes.db"]["remedy"]
+    assert found["lanes.db"]["verdict"] == "wrong" and "written again from the log" in found["lanes.db"]["remedy"]
     assert found["log.db"]["verdict"] == "ok"
     assert "lanes.db" in run("doctor", "--data", str(data), "--port", "0")[1]

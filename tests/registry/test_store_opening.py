@@ -93,7 +93,7 @@ def test_a_newer_registry_is_refused_by_both(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "registry.db").write_bytes(b"this is no database at all" * 100)
     for opened in (open_writer, open_reader):
-        with pytest.raises(DataFolderUnusable, match="the registry file is damaged; restore it from a backup"):
+        with pytest.raises(DataFolderUnusable, match=r"the registry file is damaged: never move registry\.db"):
             opened(tmp_path)
 
 

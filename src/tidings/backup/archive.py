@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from tidings import __version__
 from tidings.backup.order import LOG, plain_files
-from tidings.backup.sqlite import Progress, leap_ahead, pin_all
+from tidings.backup.sqlite import Progress, leap_ahead, pin_all, restamp
 from tidings.clock import Instant, rfc3339
 from tidings.errors import DataFolderUnusable, Malformed, NotFound
 from tidings.serve import folder as data_folder
@@ -67,10 +67,11 @@ def restore(file: Path, folder: Path, progress: Progress) -> Summary:
         manifest = _manifest(tar, file)
         fresh = folder.absolute().with_name(f".{folder.absolute().name}.restoring-{os.getpid()}")
         try:
-            fresh.mkdir(parents=True)
+            fresh.mkdir(mode=0o700, parents=True)
             _unpack(tar, manifest, fresh, progress)
             if (fresh / LOG).exists():
                 leap_ahead(fresh / LOG)
+            _begin_new_life(fresh)
             # Renaming onto an empty folder is allowed; onto one that a hub has begun to use it fails.
             fresh.rename(folder.absolute())
         except (OSError, tarfile.TarError, EOFError) as error:
@@ -78,6 +79,14 @@ def restore(file: Path, folder: Path, progress: Progress) -> Summary:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return _summary(manifest)
+
+
+def _begin_new_life(fresh: Path) -> None:
+    """A restored hub is another one than the lost one: their files are not to be mixed, should the lost ones turn up again."""
+    hub = data_folder.new_id()
+    for path in fresh.glob("*.db"):
+        restamp(path, hub)
+    data_folder.write_version(fresh, hub)
 
 
 def _copy(folder: Path, scratch: Path, progress: Progress) -> list[str]:

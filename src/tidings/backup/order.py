@@ -14,7 +14,7 @@ _ORDER = ("outcomes-*.db", "delivery-*.db", "lanes.db", "*.db", "registry.db", "
 
 REGISTRY, LOG = "registry.db", "log.db"
 
-_SKIPPED = ("hub.lock", "*.db-wal", "*.db-shm", "*.db-journal", "*.new", "*.lock", ".*")
+_SKIPPED = ("hub.lock", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.*", "*.new", "*.lock", ".*")
 
 
 def pin_order(names: Iterable[str]) -> list[str]:

@@ -96,5 +96,12 @@ def leap_ahead(log: Path) -> None:
                 connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, LEAP))
 
 
+def restamp(path: Path, hub: str) -> None:
+    """Let a file belong to this hub."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'hub'").fetchone():
+            connection.execute("UPDATE hub SET id = ?", (hub,))
+
+
 def _unreadable(path: Path, error: sqlite3.Error) -> DataFolderUnusable:
     return DataFolderUnusable(f"the data file cannot be copied: {error}", at=str(path))

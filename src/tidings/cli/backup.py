@@ -1,4 +1,4 @@
-"""`tidings backup` and `tidings restore`: the data folder as one file. They work on the files, not over HTTP."""
+"""`tidings backup`, `restore` and `renew-log`: the data folder as one file, and its way back. They work on files, not over HTTP."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tidings.cli.serve import Config, Data, settings_of
 from tidings.cli.show import print_json, say
 
 _PANEL = "Operating"
+_MOST_GAPS = 20
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register backup and restore."""
+    """Register backup, restore and renew-log."""
 
     @command(app, "backup", rich_help_panel=_PANEL)
     def backup(
@@ -57,6 +58,28 @@ def add_to(app: typer.Typer) -> None:
             print_json({"data": str(folder), "at": found.at, "bytes": found.bytes, "files": list(found.files)})
         else:
             say(f"{folder} now holds the hub as of {found.at}; start it with `tidings serve --data {folder}`")
+
+    @command(app, "renew-log", rich_help_panel=_PANEL)
+    def renew_log(hub: Hub, data: Data = None, config: Config = None) -> None:
+        """Begin a new log for a stopped hub whose log.db was lost or is damaged, with what can still be read of it.
+
+        What only the old log held is gone. Prefer `tidings restore` where there is a recent backup.
+        """
+        from tidings.backup import renewal
+        from tidings.clock import SystemClock
+
+        folder = settings_of(data=data, config=config).data
+        made = renewal.renew(folder, SystemClock().now())
+        if hub.json:
+            print_json({"kept": made.kept, "gaps": list(made.gaps), "begins": made.begins, "movedTo": made.moved_to})
+            return
+        say(f"a new log with {made.kept} events of the old one; positions go on after {made.begins}")
+        for first, last in made.gaps[:_MOST_GAPS]:
+            say(f"  positions {first} to {last} could not be read")
+        if len(made.gaps) > _MOST_GAPS:
+            say(f"  … and {len(made.gaps) - _MOST_GAPS} more gaps")
+        if made.moved_to:
+            say(f"the old log is now {made.moved_to}; remove it when it is of no more use")
 
 
 @contextmanager

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tidings.data_files import remedy
 from tidings.doctor.finding import Finding, Verdict
 from tidings.errors import Misconfigured
+from tidings.log.sqlite.files import read_only
 from tidings.serve import folder as data_folder
-
-_REMEDY = "stop the hub and restore a backup into a new folder"
+from tidings.serve.sqlite import faults
 
 
 def look(folder: Path, *, deep: bool) -> list[Finding]:
-    """The folder itself, then every database in it."""
-    about = _folder(folder)
-    return [about, *(_file(path, deep=deep) for path in sorted(folder.glob("*.db")))]
+    """The folder itself, every database in it, and whether they belong together."""
+    about = [_folder(folder), *(_file(path, deep=deep) for path in sorted(folder.glob("*.db")))]
+    return [*about, *(Finding(fault.file, Verdict.WRONG, fault.what, fault.remedy) for fault in faults(folder))]
 
 
 def _folder(folder: Path) -> Finding:
@@ -26,6 +28,9 @@ def _folder(folder: Path) -> Finding:
         version = data_folder.version_of(folder)
     except Misconfigured as error:
         return Finding("data folder", Verdict.WRONG, str(error), "use the Tidings that wrote it, or another folder with --data")
+    if not os.access(folder, os.W_OK):
+        way = "make it writable for the hub: is the disk mounted read-only, or does it belong to somebody else?"
+        return Finding("data folder", Verdict.WRONG, f"{folder} cannot be written", way)
     holder = data_folder.holder(folder)
     use = f", used by process {holder}" if holder and holder > 0 else ""
     return Finding("data folder", Verdict.OK, f"{folder}, format {version or 'not said'}{use}")
@@ -33,13 +38,19 @@ def _folder(folder: Path) -> Finding:
 
 def _file(path: Path, *, deep: bool) -> Finding:
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        with closing(read_only(path)) as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if deep else "ok"
     except sqlite3.Error as error:
-        return Finding(path.name, Verdict.WRONG, f"cannot be read: {error}", _REMEDY)
+        return Finding(path.name, Verdict.WRONG, f"cannot be read: {error}", _remedy(path))
     if fault != "ok":
-        return Finding(path.name, Verdict.WRONG, f"is damaged: {fault}", _REMEDY)
+        return Finding(path.name, Verdict.WRONG, f"is damaged: {fault}", remedy(path.name))
     checked = ", undamaged" if deep else ""
     return Finding(path.name, Verdict.OK, f"version {version}, {path.stat().st_size / 1e6:,.1f} MB{checked}")
+
+
+def _remedy(path: Path) -> str:
+    """A file that may not be read is not damaged."""
+    if not os.access(path, os.R_OK) or not os.access(path.parent, os.W_OK):
+        return "look at it as the user that runs the hub, in a folder that may be written: nothing says that it is damaged"
+    return remedy(path.name)

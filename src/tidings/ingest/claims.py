@@ -1,7 +1,8 @@
 """The table of claims: which (source, id) a topic has taken, with which content, in slices of time. One file, one writer.
 
-The table is derived: the log holds the truth. `mark` says up to where the log's entries are in the table, and is written with
-them in one transaction; after a crash, or when the file was lost, the rest is read from the log again.
+The table is derived: the log holds the truth, and the file may be moved away while no hub runs. `mark` says up to where the log's
+entries are in the table, and is written with them in one transaction; after a crash, or when the file was lost, the rest is read
+from the log again.
 """
 
 from __future__ import annotations
@@ -15,23 +16,30 @@ from typing import NamedTuple
 import msgspec
 
 from tidings.clock import SECOND, Instant
-from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
+from tidings.errors import LogUnavailable
 from tidings.events.model import Event, text_of
 from tidings.log.position import Marks, Offset, Partition, TopicNumber
+from tidings.log.sqlite.files import FileKind, open_writer, translating
+from tidings.log.sqlite.identity import OpenedFile
 
-VERSION = 1
 SLICES = 8
 LONGEST_SLICE = 30 * 86400 * SECOND
 SHORTEST_SLICE = 60 * SECOND
 
-_SCHEMA = """
-CREATE TABLE claims (
-    topic INTEGER NOT NULL, slice INTEGER NOT NULL, key BLOB NOT NULL, digest BLOB NOT NULL, at INTEGER NOT NULL,
-    PRIMARY KEY (topic, slice, key)
-) WITHOUT ROWID;
-CREATE TABLE slices (topic INTEGER NOT NULL, slice INTEGER NOT NULL, PRIMARY KEY (topic, slice)) WITHOUT ROWID;
-CREATE TABLE mark (partition INTEGER PRIMARY KEY, offset INTEGER NOT NULL);
-"""
+WAL_BYTES = 64 << 20
+
+CLAIMS = FileKind(
+    name="the duplicate check's file",
+    application_id=0x54444350,
+    version=1,
+    schema=(
+        """CREATE TABLE claims (
+             topic INTEGER NOT NULL, slice INTEGER NOT NULL, key BLOB NOT NULL, digest BLOB NOT NULL, at INTEGER NOT NULL,
+             PRIMARY KEY (topic, slice, key)) WITHOUT ROWID""",
+        "CREATE TABLE slices (topic INTEGER NOT NULL, slice INTEGER NOT NULL, PRIMARY KEY (topic, slice)) WITHOUT ROWID",
+        'CREATE TABLE mark (partition INTEGER PRIMARY KEY, "offset" INTEGER NOT NULL)',
+    ),
+)
 
 _ADD = (
     "INSERT INTO claims VALUES (?, ?, ?, ?, ?)"
@@ -77,12 +85,12 @@ class ClaimsTable:
     """The file. `find` is for the event loop's thread, everything else for one writing thread."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._prepare()
+        self._writer = open_writer(path, CLAIMS, WAL_BYTES)
+        with translating(path, opening=True):
+            # SQLite itself moves commits into the file now and then.
+            self._writer.execute("PRAGMA wal_autocheckpoint=1000").fetchall()
             self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
-            raise DataFolderUnusable(f"the duplicate check's file cannot be used: {error}", at=str(path)) from error
+        self._file = OpenedFile(path)
         self._slices: dict[TopicNumber, frozenset[int]] = {}
         for topic, end in self._writer.execute("SELECT topic, slice FROM slices"):
             self._know(topic, end)
@@ -90,18 +98,6 @@ class ClaimsTable:
     def _know(self, topic: TopicNumber, end: int) -> None:
         """Replaces the set: the other thread may be reading the old one."""
         self._slices[topic] = self._slices.get(topic, frozenset()) | {end}
-
-    def _prepare(self) -> None:
-        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise DataVersionUnsupported(
-                "the duplicate check's file is of a newer version", found=version, expected=str(VERSION)
-            )
-        self._writer.execute("PRAGMA journal_mode=WAL")
-        self._writer.execute("PRAGMA synchronous=FULL")
-        self._writer.execute("PRAGMA journal_size_limit=67108864")
-        if version == 0:
-            self._writer.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version={VERSION}; COMMIT;")
 
     def find(self, key: Key, since: int) -> tuple[bytes, int] | None:
         """The content and time of the newest claim with this key that is not older than `since`."""
@@ -123,6 +119,7 @@ class ClaimsTable:
 
     def add(self, claims: Iterable[tuple[Key, Claim]], mark: Marks) -> None:
         """Store the claims and how far they reach, in one durable transaction. Twice is the same as once."""
+        self._file.check()
         rows = [(key.topic, claim.slice, key.digest, claim.content, claim.at) for key, claim in claims]
         ends = {(topic, end) for topic, end, *_ in rows}
         try:

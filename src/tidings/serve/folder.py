@@ -17,27 +17,44 @@ from pathlib import Path
 from typing import IO
 
 from tidings import __version__
-from tidings.errors import DataFolderUnusable, DataVersionUnsupported
+from tidings.data_files import VERSION_FILE, hub_id, write_durably
+from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable, TidingsError, tolerating
+from tidings.serve.sqlite import hub_of_files
+
+__all__ = ["VERSION_FILE"]
 
 FORMAT = 1
-VERSION_FILE = "version.json"
 LOCK_FILE = "hub.lock"
 RUN = "run"
 PARTS = ("api", "pipeline", "deliver")
 
 
 def prepare(folder: Path) -> None:
-    """Make the folder ready for a hub of this version. Raises DataFolderUnusable or DataVersionUnsupported. Twice is safe."""
+    """Make the folder ready for a hub of this version, for its owner only. Twice is safe.
+
+    Raises DataFolderUnusable or DataVersionUnsupported, and LogUnavailable for a full disk, which may be over later.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = version_of(folder)
         if found is None:
             _refuse_foreign(folder)
-            write_version(folder)
-        (folder / RUN).mkdir(exist_ok=True)
+        if found is None or not hub_id(folder):
+            write_version(folder, hub_of_files(folder) or new_id())
+        (folder / RUN).mkdir(mode=0o700, exist_ok=True)
         _try_to_write(folder)
+        _keep_private(folder)
     except OSError as error:
-        raise DataFolderUnusable(f"the data folder cannot be used: {_why(error)}", at=str(folder)) from error
+        raise _unusable(folder, error) from error
+
+
+def _keep_private(folder: Path) -> None:
+    """Events, secrets and settings are nobody else's business, also in a folder that was made by hand or by an older hub."""
+    with tolerating(PermissionError, doing="keeping the data folder private, it belongs to somebody else"):
+        files = [(path, 0o600) for path in folder.iterdir() if path.is_file()]
+        for place, mode in ((folder, 0o700), (folder / RUN, 0o700), *files):
+            if place.stat().st_mode & 0o077:
+                place.chmod(mode)
 
 
 def version_of(folder: Path) -> int | None:
@@ -72,11 +89,15 @@ def check_format(found: object, at: str) -> None:
         )
 
 
-def write_version(folder: Path) -> None:
-    """Say which format the folder has; it is there whole or not at all."""
-    swap = folder / f"{VERSION_FILE}.new"
-    swap.write_text(json.dumps({"format": FORMAT, "written_by": __version__}) + "\n", "utf-8")
-    swap.replace(folder / VERSION_FILE)
+def new_id() -> str:
+    """An id for a new hub, or for a new life of a restored one."""
+    return os.urandom(8).hex()
+
+
+def write_version(folder: Path, hub: str) -> None:
+    """Say which format the folder has and to which hub it belongs; it is there whole or not at all, and durable."""
+    about = {"format": FORMAT, "hub": hub, "written_by": __version__}
+    write_durably(folder / VERSION_FILE, json.dumps(about).encode() + b"\n")
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -97,6 +118,14 @@ def _try_to_write(folder: Path) -> None:
     probe.unlink()
 
 
+def _unusable(place: Path, error: OSError) -> TidingsError:
+    """A full disk may have room again at the next start; everything else somebody has to mend."""
+    what = f"the data folder cannot be used: {_why(error)}"
+    if error.errno == errno.ENOSPC:
+        return LogUnavailable(what, at=str(place))
+    return DataFolderUnusable(what, at=str(place))
+
+
 def _why(error: OSError) -> str:
     known = {errno.EROFS: "it is read-only", errno.EACCES: "writing is not permitted", errno.ENOSPC: "the disk is full"}
     return known.get(error.errno or 0, error.strerror or str(error))
@@ -114,6 +143,18 @@ def part_held(folder: Path, part: str, patience: float = 0.0) -> Iterator[None]:
     """Be the one process of this part; waits up to `patience` for a former one that is just ending."""
     with _lock(folder / RUN / f"{part}.lock", shared=False, patience=patience):
         yield
+
+
+def check_held_by(folder: Path, pid: int) -> None:
+    """Refuse a folder that the supervisor `pid` does not hold: another one lies in the place of the one it was started on."""
+    try:
+        found = _pid_in_file(folder / LOCK_FILE)
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    if found != pid:
+        raise DataFolderUnusable(
+            f"{folder} is not the data folder that this hub was started on: bring that one back, or start the hub again"
+        )
 
 
 def wait_for_parts_to_end(folder: Path, patience: float = 5.0) -> None:
@@ -139,7 +180,7 @@ def _lock(path: Path, *, shared: bool, patience: float) -> Iterator[None]:
     try:
         file = path.open("a+")
     except OSError as error:
-        raise DataFolderUnusable(f"the data folder cannot be used: {_why(error)}", at=str(path)) from error
+        raise _unusable(path, error) from error
     with file:
         while not _locked(file, shared=shared):
             if time.monotonic() >= until:
@@ -157,6 +198,11 @@ def _locked(file: IO[str], *, shared: bool) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _pid_in_file(path: Path) -> int | None:
+    with path.open("r") as file:
+        return _pid_in(file)
 
 
 def _pid_in(file: IO[str]) -> int | None:

@@ -17,7 +17,7 @@ from tidings.delivery.push.sharing import part_name
 from tidings.java import Java
 from tidings.observe import lines
 from tidings.observe.board import read_faces
-from tidings.serve import checks, folder, lifeline
+from tidings.serve import checks, folder, lifeline, sqlite
 from tidings.serve.child import Part
 from tidings.serve.supervisor import Supervisor
 from tidings.serve.terminal import Terminal, TerminalHandler
@@ -34,6 +34,7 @@ def serve(settings: Settings, config: Path | None = None, lifeline_fd: int | Non
     java = checks.check_all(settings)
     with folder.held(settings.data):
         folder.wait_for_parts_to_end(settings.data)
+        sqlite.check(settings.data)
         _forget_boards(settings.data / folder.RUN)
         checks.check_port(settings)
         if settings.server.port == 0:

@@ -17,11 +17,11 @@ from types import FrameType
 from typing import Any
 
 from tidings.config import Settings
-from tidings.errors import Misconfigured
+from tidings.errors import Misconfigured, Unavailable
 from tidings.java import find_java
 from tidings.observe import lines
 from tidings.observe.board import Board
-from tidings.serve import checks, folder, lifeline
+from tidings.serve import checks, folder, lifeline, sqlite
 from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
 from tidings.serve.open_files import allow_many
 
@@ -51,13 +51,21 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
                 checks.check_settings(settings)
                 folder.prepare(settings.data)
                 held.enter_context(folder.held(settings.data, shared=True))
+            else:
+                folder.check_held_by(settings.data, os.getppid())
             held.enter_context(folder.part_held(settings.data, part, _PREDECESSOR_PATIENCE if supervised else 0.0))
+            sqlite.check(settings.data)
             _run_body(part, settings, Board(settings.data / folder.RUN, part))
     except Misconfigured as error:
         if not supervised:
             raise
         log.error("%s", error)
         return MISCONFIGURED
+    except Unavailable as error:
+        if not supervised:
+            raise
+        log.error("the %s part cannot run now: %s", part, error)
+        return FAILED
     except Exception:
         log.exception("the %s part failed", part)
         return FAILED

@@ -100,7 +100,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused_with_what_to_do(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "log.db").write_bytes(content)
     for opening in (lambda: open_log_writer(tmp_path), lambda: SqliteLogReader(tmp_path)):
-        with pytest.raises(DataFolderUnusable, match=r"damaged or is no database.*restored backup"):
+        with pytest.raises(DataFolderUnusable, match=r"damaged or is no database.*never move log.db away alone"):
             opening()
     assert (tmp_path / "log.db").read_bytes() == content
 

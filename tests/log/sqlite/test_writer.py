@@ -374,3 +374,58 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in a file
             await asyncio.sleep(0.02)
+
+
+def test_a_log_whose_folder_went_away_is_not_made_anew_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    """Like a disk that fails and is unmounted: the path then leads into an empty folder."""
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+
+    async def steps() -> None:
+        async with opened(open_writer(folder)) as writer:
+            await writer.append([a_draft()])
+            folder.rename(elsewhere)
+            folder.mkdir()
+            for _ in range(3):
+                with pytest.raises(LogUnavailable, match=r"log\.db is gone from the data folder"):
+                    await writer.append([a_draft()])
+            assert "bring it back" in (writer.refusal() or "")
+            with pytest.raises(LogUnavailable):
+                await writer.fence(dict)
+            assert list(folder.iterdir()) == []
+            folder.rmdir()
+            elsewhere.rename(folder)
+            await until(lambda: writer.refusal() is None)
+            kept = await writer.append([a_draft(head=b"again")])
+            assert SqliteLogReader(folder).fetch(kept)[kept[0]].head == b"again"
+
+    asyncio.run(steps())
+
+
+def test_nothing_is_acknowledged_into_a_file_that_was_replaced(tmp_path: Path) -> None:
+    async def steps() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            await writer.append([a_draft()])
+            (tmp_path / "log.db").rename(tmp_path / "log.db.old")
+            (tmp_path / "log.db").write_bytes((tmp_path / "log.db.old").read_bytes())
+            with pytest.raises(LogUnavailable, match=r"another file took the place of log\.db"):
+                await writer.append([a_draft()])
+            assert "start it again" in (writer.refusal() or "")
+
+    asyncio.run(steps())
+
+
+def test_nothing_is_acknowledged_into_a_file_in_which_anybody_met_damage(tmp_path: Path) -> None:
+    async def steps() -> None:
+        async with opened(open_writer(tmp_path)) as writer:
+            await writer.append([a_draft(data=b"x" * 2000) for _ in range(200)])
+            await writer.fence(lambda marks: writer._committer.rest())
+            with (tmp_path / "log.db").open("r+b") as file:
+                file.seek(20 * 4096)
+                file.write(b"\xff" * 4096)
+            with pytest.raises(DataFolderUnusable, match="is damaged"):
+                SqliteLogReader(tmp_path).read(ORDERS, {}, EVERYTHING)
+            with pytest.raises(LogUnavailable, match=r"log\.db is damaged .*tidings renew-log"):
+                await writer.append([a_draft()])
+            assert "is damaged" in (writer.refusal() or "")
+
+    asyncio.run(steps())

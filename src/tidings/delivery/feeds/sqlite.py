@@ -10,6 +10,7 @@ from tidings.clock import Instant
 from tidings.delivery.feeds.cursorsets import Kept, SetKey
 from tidings.log.position import Offset
 from tidings.log.sqlite.files import FileKind, open_writer, transaction, translating
+from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.reading import Reading
 
 WAL_BYTES = 4 << 20
@@ -40,11 +41,13 @@ class SqliteCursorSets:
         self._writer = open_writer(self._path, CURSOR_SETS, WAL_BYTES)
         # Few and small commits: SQLite itself moves them into the file now and then.
         self._writer.execute("PRAGMA wal_autocheckpoint=1000").fetchall()
+        self._file = OpenedFile(self._path)
         self._turn = threading.Lock()
         self._reader = Reading(self._path, CURSOR_SETS)
 
     def save(self, kept: Sequence[Kept]) -> None:
         """See `CursorSets.save`."""
+        self._file.check()
         with self._turn, translating(self._path), transaction(self._writer):
             self._writer.executemany(_SAVE, [(*one.key, *one[1:]) for one in kept])
 

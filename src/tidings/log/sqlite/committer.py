@@ -10,12 +10,14 @@ from pathlib import Path
 
 from tidings.clock import Clock
 from tidings.config import LogSettings
+from tidings.data_files import remedy
 from tidings.errors import DataFolderUnusable, LogUnavailable, TidingsError, tolerating
 from tidings.log.port import Draft
 from tidings.log.position import Offset
 from tidings.log.sqlite.entries import LOG, insert, last_offset, log_file, rewrite_version
 from tidings.log.sqlite.files import open_writer, roll_back, translating, translation
 from tidings.log.sqlite.hold import Hold
+from tidings.log.sqlite.identity import OpenedFile, damage_of
 from tidings.log.sqlite.retention import Sweep
 from tidings.log.sqlite.wal import Wal
 
@@ -72,6 +74,7 @@ class Committer:
 
     One exception is in no program's hands: when syncing fails and the machine stops right then, the group may be found in the
     file later. Nobody was told that it is there, and its offsets are not given again.
+    A commit counts only while the path leads to the file that was opened first, and nobody has met damage in it.
     `failure` says what the last commit met that failed for what the disk did, until one succeeds.
     """
 
@@ -80,10 +83,12 @@ class Committer:
         self._wal_bytes = settings.wal_bytes
         self._guard = guard
         self._last: int | None = None
+        self._acknowledged = 0
         self.failure: str | None = None
         self._hold = Hold(self.path)
         try:
-            self._connect()
+            self._connect(create=True)
+            self._file = OpenedFile(self.path)
         except BaseException:
             self._hold.release()
             raise
@@ -101,7 +106,7 @@ class Committer:
         self._guard.check()
         first = self.end() + 1
         self._change(lambda connection: insert(connection, drafts, first))
-        self._last = first + len(drafts) - 1
+        self._last = self._acknowledged = first + len(drafts) - 1
         return Offset(first)
 
     def try_again(self) -> None:
@@ -112,7 +117,7 @@ class Committer:
 
     def refusal(self) -> str | None:
         """Why a commit would be refused, as far as it can be told without one. Any thread may ask."""
-        return self.failure or self._guard.refusal()
+        return self.failure or self._file.fault() or damage_of(self.path) or self._guard.refusal()
 
     def settled(self, size: int) -> None:
         """The commit was acknowledged: now there is time for the write-ahead file."""
@@ -150,25 +155,41 @@ class Committer:
             if isinstance(error, sqlite3.Error) and (self._last is None or not isinstance(error, _CONTENT_ERRORS)):
                 raise self._failed(translation(error, self.path)) from error
             raise
+        self._check_file()
         self.failure = None
+
+    def _check_file(self) -> None:
+        """After every commit: only then it is certain into which file it went. Two looks at names cost far less than a sync."""
+        fault = self._file.fault() or damage_of(self.path)
+        if fault:
+            self._last = None
+            raise self._failed(LogUnavailable(fault, retry_after=10))
 
     def _failed(self, error: TidingsError) -> TidingsError:
         self.failure = str(error)
         return error
 
-    def _connect(self) -> None:
-        self._connection = open_writer(self.path, LOG, self._wal_bytes)
+    def _connect(self, *, create: bool) -> None:
+        self._connection = open_writer(self.path, LOG, self._wal_bytes, create=create)
         self._wal = Wal(self._connection, self._wal_bytes)
         with translating(self.path, opening=True):
             self._last = last_offset(self._connection)
 
     def _reopen(self) -> None:
+        """Open the same file again; never another one, and never an empty one in its place."""
         with tolerating(sqlite3.Error, doing="closing the log"):
             self._connection.close()
+        fault = self._file.fault() or damage_of(self.path)
+        if fault:
+            raise self._failed(LogUnavailable(fault, retry_after=10))
         try:
-            self._connect()
+            self._connect(create=False)
         except DataFolderUnusable as error:
-            raise self._failed(LogUnavailable(f"the log is unavailable: {error.what}", at=error.at)) from error
+            raise self._failed(LogUnavailable(f"the log is unavailable: {error}")) from error
+        if (self._last or 0) < self._acknowledged:
+            found, self._last = self._last, None
+            lost = f"log.db ends at {found}, but events up to {self._acknowledged} were acknowledged; {remedy(self.path.name)}"
+            raise self._failed(LogUnavailable(lost))
 
     def _recover(self) -> None:
         """Forget the failed group and ask the file for the newest offset: it alone knows what was committed.

@@ -22,6 +22,7 @@ from tidings.log.sqlite.bodies import Span, lost_of, lost_since, next_offsets, n
 from tidings.log.sqlite.chain import LANES, STATION_EVERY, Head, heads, lanes_file
 from tidings.log.sqlite.files import open_writer, roll_back, transaction, translating
 from tidings.log.sqlite.hold import Hold
+from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.lanes_reader import ALL_LANES, SqliteLanesReader
 from tidings.log.sqlite.retention import SLICE_ROWS, give_back_pages
 from tidings.log.sqlite.wal import Wal
@@ -50,6 +51,7 @@ class SqliteLanesWriter:
         except BaseException:
             self._hold.release()
             raise
+        self._file = OpenedFile(self._path)
         self._wal = Wal(self._connection, wal_bytes)
         self._bell = Bell(folder, "lanes")
 
@@ -61,6 +63,7 @@ class SqliteLanesWriter:
     def write(self, routed: Routed) -> None:
         """See `LanesWriter.write`. Entries above `scanned` are dropped as well: they will be routed again."""
         with self._turn():
+            self._file.check()
             self._load()
             blocks = _in_order(self._new_blocks(routed))
             asides = [aside for aside in routed.aside if self._is_new(aside.position, routed.scanned)]
@@ -105,6 +108,10 @@ class SqliteLanesWriter:
                 note_swept(connection, lost)
         while gone and self._give_back():
             yield 0
+
+    def refusal(self) -> str | None:
+        """Why nothing can be written now, as far as it can be told by looking at the file's name."""
+        return self._file.fault()
 
     def rest(self) -> None:
         """Nothing is being routed now: cut the write-ahead file."""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from tidings.data_files import remedy
 from tidings.errors import DataFolderUnusable, Misconfigured, Unavailable
 
 FILE = "registry.db"
@@ -105,5 +106,5 @@ def _damaged(error: DBAPIError) -> bool:
 
 def _sentence(error: DBAPIError) -> str:
     if _damaged(error):
-        return "the registry file is damaged; restore it from a backup"
+        return f"the registry file is damaged: {remedy(FILE)}"
     return f"the registry cannot be read or written: {error.orig}"

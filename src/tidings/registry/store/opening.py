@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
+from tidings.data_files import hub_id, remedy
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, NotReady
 from tidings.registry.store.database import FILE, connect, damage, opening, place
 from tidings.registry.store.reader import SqlRegistryReader
-from tidings.registry.store.schema import VERSION
+from tidings.registry.store.schema import HUB, VERSION
 from tidings.registry.store.writer import SqlRegistryWriter
 
 
@@ -22,10 +23,20 @@ def open_writer(where: Path | str) -> SqlRegistryWriter:
     with opening(where), engine.begin() as connection:
         found = damage(connection)
         if found:
-            raise DataFolderUnusable(f"the registry file is damaged ({found}); restore it from a backup", at=place(where))
+            raise DataFolderUnusable(f"the registry file is damaged ({found}): {remedy(FILE)}", at=place(where))
         if _version(connection) != VERSION:
             _upgrade(connection, where)
+        _belong(connection, where)
     return SqlRegistryWriter(where, connect(where, writing=False), engine)
+
+
+def _belong(connection: Connection, where: Path | str) -> None:
+    """New tables are told whose they are; those of another hub are refused."""
+    mine, found = hub_id(where) if isinstance(where, Path) else "", connection.execute(select(HUB.c.id)).scalar()
+    if found is None:
+        connection.execute(insert(HUB).values(id=mine))
+    elif mine and found and mine != found:
+        raise DataFolderUnusable(f"{place(where)} belongs to another hub ({found}, this one is {mine}): {remedy(FILE)}")
 
 
 def open_reader(where: Path | str) -> SqlRegistryReader:

@@ -65,3 +65,6 @@ NUMBERS = Table(
     Column("last", Integer, nullable=False),
 )
 """The last number given to a topic and to a lane. Kept apart, so that a deleted one's number is never given again."""
+
+HUB = Table("hub", METADATA, Column("id", String(64), nullable=False))
+"""One row: the id of the hub that the tables were made for; empty where the folder has none."""

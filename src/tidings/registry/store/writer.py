@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
 from tidings.log.position import START, Marks
+from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.wake import Bell
 from tidings.registry.model import Name, Snapshot, Subscription
 from tidings.registry.port import Changed, Document, Ending
@@ -20,7 +21,7 @@ from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import WORDS
 from tidings.registry.rules.retentions import Former, former_after
 from tidings.registry.store import rows
-from tidings.registry.store.database import running
+from tidings.registry.store.database import FILE, running
 from tidings.registry.store.reader import SqlRegistryReader
 from tidings.registry.store.schema import CHANGES, NUMBERS, REVISIONS, VERSIONS
 
@@ -52,6 +53,7 @@ class SqlRegistryWriter(SqlRegistryReader):
     def __init__(self, where: Path | str, reading: Engine, writing: Engine) -> None:
         super().__init__(where, reading)
         self._writing = writing
+        self._file = OpenedFile(where / FILE) if isinstance(where, Path) else None
         self._world: World | None = None
         self._bell = Bell(where, REGISTRY_CHANNEL) if isinstance(where, Path) else None
 
@@ -79,6 +81,7 @@ class SqlRegistryWriter(SqlRegistryReader):
 
     def forget(self, below: Marks) -> int:
         """Drop superseded versions that govern no position above `below`; how many went. The audit log stays."""
+        self._check_file()
         with running(self._where), self._writing.begin() as connection:
             settled = rows.settled_by(connection, below)
             return connection.execute(delete(VERSIONS).where(VERSIONS.c.until_revision <= settled)).rowcount
@@ -92,6 +95,7 @@ class SqlRegistryWriter(SqlRegistryReader):
 
     def _change(self, planning: Callable[[World], Plan], stamp: Stamp) -> tuple[Snapshot, Snapshot]:
         """Make one revision of the plan, unless it changes nothing; what was in force before and what is now."""
+        self._check_file()
         with running(self._where), self._writing.begin() as connection:
             world = self._current(connection)
             plan = planning(world)
@@ -107,6 +111,11 @@ class SqlRegistryWriter(SqlRegistryReader):
         if self._bell is not None:
             self._bell.ring()
         return world.snapshot, after.snapshot
+
+    def _check_file(self) -> None:
+        """A change of a file that was deleted or replaced would be gone with this process."""
+        if self._file is not None:
+            self._file.check()
 
     def _current(self, connection: Connection) -> World:
         """What this connection sees in force. Two threads may hold worlds of two revisions for a moment; the next call heals it."""

@@ -26,6 +26,7 @@ from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loade
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.log.sqlite.files import open_writer, translating
 from tidings.log.sqlite.hold import Hold
+from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.retention import give_back_pages
 from tidings.log.sqlite.wal import Wal
 
@@ -70,6 +71,7 @@ class SqliteDeliveryStore:
         self._records_bytes = records_bytes
         self._hold = Hold(self._path)
         self._db = open_writer(self._path, DELIVERY, WAL_BYTES)
+        self._file = OpenedFile(self._path)
         file_old_rows(self._db)
         self._wal = Wal(self._db, WAL_BYTES)
         self._lock = threading.Lock()
@@ -156,6 +158,7 @@ class SqliteDeliveryStore:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing; durable afterwards. Raises LogUnavailable."""
+        self._file.check()
         with translating(self._path):
             self._db.execute("BEGIN IMMEDIATE")
             try:

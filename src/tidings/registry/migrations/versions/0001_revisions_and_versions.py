@@ -54,3 +54,4 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(20), primary_key=True),
         sa.Column("last", sa.Integer, nullable=False),
     )
+    op.create_table("hub", sa.Column("id", sa.String(64), nullable=False))
