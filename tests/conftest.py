@@ -33,6 +33,7 @@ SLOW = (
     "facades/horizon/test_sse.py",
     *(f"facades/sse/test_{name}.py" for name in ("crash", "many", "streams", "switching")),
     "ingest/test_protocol.py",
+    *(f"hostile/test_{name}.py" for name in ("doors", "parsers")),
 )
 """Files whose tests wait for real time, sockets and processes. `make check` leaves them out."""
 

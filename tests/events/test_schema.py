@@ -120,3 +120,32 @@ def test_a_pattern_takes_linear_time() -> None:
 
 def test_older_drafts_are_understood() -> None:
     assert details({"$schema": "http://json-schema.org/draft-07/schema#", "exclusiveMinimum": 5}, b"5") != []
+
+
+MANY = b"[" + b"1," * 2_000 + b"1]"
+
+
+def test_where_finding_all_faults_would_take_minutes_only_the_first_is_told() -> None:
+    """2,000 numbers that break 1,000 rules each."""
+    assert details({"items": {"allOf": [{"type": "string"}] * 1_000}}, MANY) == ['at /0: 1 is not of type "string"']
+    choices = {"items": {"anyOf": [{"type": "string"}] * 1_000}}
+    assert details(choices, MANY) == ["the data does not match the schema"]
+
+
+@pytest.mark.parametrize(
+    ("document", "refusal"),
+    [
+        ({"enum": list(range(100_000))}, "the schema is too large; expected at most 100000 values"),
+        ({"pattern": "a" * 2_001}, "at most 2000 characters"),
+        (
+            {"allOf": [{"pattern": f"a{n}"} for n in range(501)]},
+            "too many regular expressions, found 501; expected at most 500",
+        ),
+        ({"patternProperties": {f"{'a' * 1_990}{n}": True for n in range(60)}}, "100000 characters in all"),
+        ({"pattern": "(?=a)b"}, "cannot be used as a regular expression at /pattern; expected one that is not too large"),
+    ],
+)
+def test_a_schema_that_would_take_long_to_compile_is_refused(document: Any, refusal: str) -> None:
+    with pytest.raises(Malformed) as refused:
+        Schema.compiled(document)
+    assert refusal in str(refused.value)

@@ -116,3 +116,16 @@ def test_an_allowance_inside_another_is_taken_from_it() -> None:
         assert outer.left <= 0
         assert not fits("aaa"), "there is no time left to try it"
     assert fits("aaa")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?=a)((a{1000}){1000}){1000}", "(?=a)" + "(" * 30 + "a" + "+)+" * 30, "(?=a)(?:[a-z]{200}){200}"]
+)
+def test_an_expression_that_would_take_all_memory_is_refused_before_it_is_compiled(pattern: str) -> None:
+    with pytest.raises(FilterSyntaxError, match="repeats too much"):
+        parse("where", f"name matches '{pattern}'", RULES)
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)(a{100}){100}", "(?=a)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}", r"(?=a)\p{L}{2,}(\d)+?"])
+def test_expressions_with_usual_repeats_are_taken(pattern: str) -> None:
+    parse("where", f"name matches '{pattern}'", RULES)

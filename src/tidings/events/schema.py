@@ -13,22 +13,28 @@ import jsonschema_rs
 
 from tidings.errors import EventFault, Malformed
 from tidings.events import jsontext
-from tidings.events.unfolding import Unfolding, unfolded
+from tidings.events.unfolding import Unfolding, has_choices, unfolded
 
 MOST_FAULTS = 20
 """Faults told about one payload at the most."""
 
 _LONGEST_DETAIL = 200
 _MOST_BRANCHES = 1_000
+_MOST_CHECKS = 50_000
+"""Values of a payload times subschemas: beyond it, only the first fault is told, since finding all of them may take minutes."""
+
 _REGEX_BYTES = 1 << 20
+_NO_EXPRESSION = ' is not a "regex"'
+_LINEAR = "one that is not too large, without look-around and back references"
 
 
 class Schema:
     """A compiled schema. Make it with `compiled`; safe to share between threads."""
 
-    def __init__(self, validator: jsonschema_rs.Validator, unfolding: Unfolding) -> None:
+    def __init__(self, validator: jsonschema_rs.Validator, unfolding: Unfolding, *, choices: bool) -> None:
         self._validator = validator
         self._unfolding = unfolding
+        self._choices = choices
 
     @classmethod
     def compiled(cls, document: Mapping[str, Any] | bool) -> Schema:
@@ -37,13 +43,16 @@ class Schema:
         unfolding = unfolded(plain)
         patterns = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES)
         try:
-            return cls(jsonschema_rs.validator_for(plain, pattern_options=patterns, offline=True), unfolding)
+            validator = jsonschema_rs.validator_for(plain, pattern_options=patterns, offline=True)
         except jsonschema_rs.ValidationError as error:
-            raise Malformed(
-                f"this is not a usable JSON Schema: {_cut(error.message)}", at=pointer(error.instance_path)
-            ) from error
+            place = pointer(error.instance_path)
+            if error.message.endswith(_NO_EXPRESSION):
+                found = error.message.removesuffix(_NO_EXPRESSION)
+                raise Malformed(f"{_cut(found)} cannot be used as a regular expression", at=place, expected=_LINEAR) from error
+            raise Malformed(f"this is not a usable JSON Schema: {_cut(error.message)}", at=place) from error
         except (jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
             raise Malformed(f"this is not a usable JSON Schema: {_cut(str(error))}") from error
+        return cls(validator, unfolding, choices=has_choices(plain))
 
     def faults(self, data: bytes | None, index: int = 0) -> list[EventFault]:
         """What is wrong with a payload, each with the JSON pointer to its place; empty when it fits."""
@@ -66,13 +75,34 @@ class Schema:
         # Telling what failed follows every branch, which doubles with each level where a schema refers to itself twice.
         if self._unfolding.loops ** jsontext.depth_of(value) > _MOST_BRANCHES:
             return [(None, "the data does not match the schema")]
+        if _count(value, _MOST_CHECKS) * max(self._unfolding.size, 1) > _MOST_CHECKS:
+            return [self._first(value)]
         errors = islice(self._validator.iter_errors(value), MOST_FAULTS)
         return [(pointer(error.instance_path), _cut(error.message)) for error in errors]
+
+    def _first(self, value: Any) -> tuple[str | None, str]:
+        """The first fault of a value that does not fit."""
+        try:
+            if not self._choices:
+                self._validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return pointer(error.instance_path), _cut(error.message)
+        return None, "the data does not match the schema"
 
 
 def pointer(path: list[str | int]) -> str:
     """A path as a JSON pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def _count(value: Any, most: int) -> int:
+    """How many values there are in this one, itself included; counts no further than `most`."""
+    found, waiting = 0, [value]
+    while waiting and found < most:
+        one = waiting.pop()
+        found += 1
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return found
 
 
 def _cut(text: str) -> str:

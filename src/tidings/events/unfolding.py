@@ -12,10 +12,16 @@ from urllib.parse import unquote
 from tidings.errors import Malformed
 
 MAX_DEPTH = 64
+MAX_VALUES = 100_000
 MAX_UNFOLDED = 20_000
+MAX_PATTERNS = 500
+MAX_PATTERN_CHARACTERS = 2_000
+MAX_CHARACTERS_TOGETHER = 100_000
+"""Compiling an expression takes longer than its length, so both the longest and all of them together are bounded."""
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor")
+_CHOICES = ("anyOf", "oneOf")
 _META_LOOPS = 10
 _META_SCHEMAS = ("https://json-schema.org/", "http://json-schema.org/")
 
@@ -29,7 +35,46 @@ class Unfolding(NamedTuple):
 
 def unfolded(document: Any) -> Unfolding:
     """The work a schema asks for; Malformed when its depth or its size is beyond the limits."""
+    _check_values(document)
     return _Walk(document, dict(_named(document, 1))).measured(document)
+
+
+def has_choices(document: Any) -> bool:
+    """Whether a value may fit one of several subschemas: then telling what failed tells it of each of them."""
+    return any(isinstance(node, dict) and any(word in node for word in _CHOICES) for node in _nodes(document))
+
+
+def _nodes(document: Any) -> Iterator[Any]:
+    """Every value in the document, the document itself included."""
+    waiting = [document]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.values() if isinstance(node, dict) else node if isinstance(node, (list, tuple)) else ()
+
+
+def _check_values(document: Any) -> None:
+    """Raise Malformed where there are too many values, or expressions that take too long to compile."""
+    patterns: set[str] = set()
+    for number, node in enumerate(_nodes(document), 1):
+        if number > MAX_VALUES:
+            raise Malformed("the schema is too large", expected=f"at most {MAX_VALUES} values")
+        if isinstance(node, dict):
+            patterns.update(_patterns(node))
+    long = next((one for one in patterns if len(one) > MAX_PATTERN_CHARACTERS), None)
+    if long is not None:
+        expected = f"at most {MAX_PATTERN_CHARACTERS} characters"
+        raise Malformed("a regular expression in the schema is too long", found=long, expected=expected)
+    if len(patterns) > MAX_PATTERNS or sum(map(len, patterns)) > MAX_CHARACTERS_TOGETHER:
+        expected = f"at most {MAX_PATTERNS}, and {MAX_CHARACTERS_TOGETHER} characters in all"
+        raise Malformed("the schema holds too many regular expressions", found=len(patterns), expected=expected)
+
+
+def _patterns(node: dict[str, Any]) -> Iterator[str]:
+    if isinstance(node.get("pattern"), str):
+        yield node["pattern"]
+    if isinstance(node.get("patternProperties"), dict):
+        yield from map(str, node["patternProperties"])
 
 
 def _named(node: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -95,5 +140,13 @@ class _Walk:
             raise Malformed("a schema may refer only to itself", found=reference, expected="a reference such as #/$defs/name")
         node = self._document
         for step in reference[1:].split("/")[1:]:
-            node = dict(_children(node)).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+            node = _child(node, unquote(step).replace("~1", "/").replace("~0", "~"))
         return node
+
+
+def _child(node: Any, step: str) -> Any:
+    if isinstance(node, dict):
+        return node.get(step)
+    if isinstance(node, (list, tuple)) and step.isascii() and step.isdigit() and len(step) < 10 and int(step) < len(node):
+        return node[int(step)]
+    return None

@@ -6,6 +6,7 @@ attempts cannot take long either. Whoever gave an allowance can ask afterwards w
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ import regex
 from tidings.errors import FilterSyntaxError
 
 _LONGEST = 2000
+_MOST_PIECES = 20_000
+"""What an expression may come to with its repeats written out, as the engine does: `((a{999}){999}){999}` would take all memory."""
+
+_PIECE = re.compile(r"\\[pPNx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<least>\d{1,9})(?:,\d*)?\}|.", re.DOTALL)
 
 _allowed: ContextVar[bool] = ContextVar("backtracking is allowed", default=False)
 
@@ -72,10 +77,33 @@ def compiled(pattern: str) -> Any:
     """The expression for backtracking. Raises FilterSyntaxError with the reason."""
     if len(pattern) > _LONGEST:
         raise FilterSyntaxError("the regular expression is too long", found=pattern, expected=f"at most {_LONGEST} characters")
+    if _pieces(pattern) > _MOST_PIECES:
+        expected = f"at most {_MOST_PIECES} parts with all repeats written out"
+        raise FilterSyntaxError("the regular expression repeats too much", found=pattern, expected=expected)
     try:
         return regex.compile(pattern, regex.VERSION0)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
         raise FilterSyntaxError(f"the regular expression is refused: {error}", found=pattern) from error
+
+
+def _pieces(pattern: str) -> int:
+    """How many parts the expression has with its repeats written out."""
+    groups, last = [0], 0
+    for piece in _PIECE.finditer(pattern):
+        if piece["least"] is not None or piece[0] == "+":
+            # The engine writes `a+` as `aa*`. What stands before was counted once.
+            times = 2 if piece[0] == "+" else max(int(piece["least"]), 1)
+            groups[-1] += last * (times - 1)
+            last *= times
+        elif piece[0] == "(":
+            groups.append(1)
+        elif piece[0] == ")" and len(groups) > 1:
+            last = groups.pop()
+            groups[-1] += last
+        else:
+            last = 1
+            groups[-1] += 1
+    return sum(groups)
 
 
 def trying(pattern: str, whole: bool, limit: float = inf) -> Callable[[str], bool]:

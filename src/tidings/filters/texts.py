@@ -15,6 +15,9 @@ import re2
 from tidings.errors import FilterSyntaxError
 from tidings.filters import backtracking
 
+LONGEST_EXPRESSION = 10_000
+"""RE2 takes quadratic time where groups nest deeply."""
+
 _MEMORY = 1 << 20
 _MEMORY_TOGETHER = 4 << 20
 _LITERAL = re.compile(r"\^?([\w /:@#-]*)([*?{]?)")
@@ -51,6 +54,9 @@ def is_linear(pattern: str) -> bool:
 @lru_cache(maxsize=4096)
 def compiled(pattern: str) -> Any:
     """The expression, ready to search with. Raises FilterSyntaxError with RE2's reason."""
+    if len(pattern) > LONGEST_EXPRESSION:
+        expected = f"at most {LONGEST_EXPRESSION} characters"
+        raise FilterSyntaxError("the regular expression is too long", found=pattern, expected=expected)
     try:
         return re2.compile(pattern, _options())
     except (re2.error, UnicodeEncodeError) as error:
@@ -74,6 +80,8 @@ def _options(memory: int = _MEMORY) -> Any:
 @lru_cache(maxsize=4096)
 def like_parts(pattern: str) -> tuple[object, ...]:
     """The pattern as literal texts, ANY (`*`) and ONE (`?`). A backslash takes the next character literally."""
+    if len(pattern) > LONGEST_EXPRESSION:
+        raise FilterSyntaxError("the pattern is too long", found=pattern, expected=f"at most {LONGEST_EXPRESSION} characters")
     parts: list[object] = []
     plain, at = "", 0
     while at < len(pattern):

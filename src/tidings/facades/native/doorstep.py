@@ -6,12 +6,15 @@ from typing import Any
 
 from tidings.access.browsers import refuse_strangers
 from tidings.errors import TidingsError, UnsupportedFormat
+from tidings.events import jsontext
 from tidings.events.headers import content_type_of
 from tidings.events.media import JSON, essence_of
 from tidings.problems import problem_of
 from tidings.server.asgi import BodyBudget, ClientLeft, Message, Receive, Scope, Send, answer_problem, read_body
 
 LARGEST = 4 << 20
+_DEEPEST = jsontext.MAX_DEPTH + 8
+"""A payload of the greatest depth may stand somewhere in a request."""
 
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")
 
@@ -37,6 +40,7 @@ class Doorstep:
             if scope["method"] not in _WITHOUT_BODY:
                 body = await read_body(scope["headers"], receive, LARGEST, self._bodies)
                 scope, receive = {**scope, "headers": _as_json(scope["headers"])}, _once(body, receive)
+                _check(body)
         except TidingsError as error:
             await answer_problem(send, problem_of(error, scope["path"]))
         except ClientLeft:
@@ -50,6 +54,12 @@ def _as_json(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     if kind not in ("", _FORM) and not kind.endswith(("/json", "+json")):
         raise UnsupportedFormat("this is not JSON", at="content-type", found=kind, expected=JSON)
     return [*(header for header in headers if header[0] != b"content-type"), (b"content-type", JSON.encode())]
+
+
+def _check(body: bytes) -> None:
+    """Raise Malformed unless it is JSON that everybody behind this door can read."""
+    if body.strip():
+        jsontext.parse(body, _DEEPEST)
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
