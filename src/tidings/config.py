@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import tomllib
@@ -324,21 +325,37 @@ def _boolean(value: object) -> bool:
 def seconds(value: object) -> Seconds:
     """A duration: 30, "30s", "1.5h". Raises ValueError."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return Seconds(float(value))
+        return Seconds(_finite(value))
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", str(value).strip())
     if not found:
         raise ValueError(value)
-    return Seconds(float(found[1]) * _UNITS[found[2] or "s"])
+    return Seconds(_finite(float(found[1]) * _UNITS[found[2] or "s"]))
 
 
 def size(value: object) -> Size:
     """A number of bytes: 65536, "64KiB", "1GiB". Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return Size(value)
+        return _within_64_bits(value)
     found = re.fullmatch(r"(\d+)\s*(B|KiB|MiB|GiB)?", str(value).strip())
     if not found:
         raise ValueError(value)
-    return Size(int(found[1]) * _SIZES[found[2] or "B"])
+    return _within_64_bits(int(found[1]) * _SIZES[found[2] or "B"])
+
+
+def _finite(value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise ValueError("the number is too large")
+    return number
+
+
+def _within_64_bits(value: int) -> Size:
+    if abs(value) >= 1 << 63:
+        raise ValueError("the number is too large")
+    return Size(value)
 
 
 def _integer(value: object) -> int:

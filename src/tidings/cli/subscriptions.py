@@ -227,6 +227,10 @@ def redeliver(
     wanted = {"positions": cursors or [], "deadLetters": dead_letters}
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/redeliver", wanted)
     told(hub, done, "they are sent again")
+    if dead_letters and not hub.json:
+        left = hub.client.get(f"/api/subscriptions/{segment(name)}/state")["redelivering"]
+        if left:
+            say(f"{left} are still to be sent; `tidings subscription show {name}` tells how many are left")
 
 
 @command(subscriptions, "dead-letters")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from tidings.clock import SECOND, Instant
 from tidings.errors import Malformed
-from tidings.log.cursor import marks_of
+from tidings.log.cursor import marks_of, position_of
 from tidings.log.port import Limit, LogReader
-from tidings.log.position import START, Marks, Offset, Partition
+from tidings.log.position import START, Marks, Offset, Partition, Position
 
 FIRST = "_first"
 LAST = "_last"
@@ -24,7 +25,25 @@ def marks_at(reader: LogReader, place: str) -> Marks:
         case "_last":
             return reader.ends()
         case cursor:
-            return marks_of(cursor)
+            marks = marks_of(cursor)
+            _refuse_strange(reader, marks)
+            return marks
+
+
+def positions_at(reader: LogReader, cursors: Sequence[str]) -> Sequence[Position]:
+    """The events that cursors stand for; whether they are there is another question. Raises Malformed."""
+    positions = tuple(map(position_of, cursors))
+    _refuse_strange(reader, {position.partition for position in positions})
+    return positions
+
+
+def _refuse_strange(reader: LogReader, partitions: Collection[Partition]) -> None:
+    """Marks without a partition mean its beginning: a cursor of another one would silently stand for that."""
+    known = reader.ends().keys()
+    strange = sorted(partition for partition in partitions if partition not in known)
+    if strange:
+        expected = f"a cursor of partition {', '.join(map(str, sorted(known)))}, such as {min(known)}-1234"
+        raise Malformed("the log has no such partition", at="cursor", found=strange[0], expected=expected)
 
 
 def marks_at_any(reader: LogReader, place: str) -> Marks:

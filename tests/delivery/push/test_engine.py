@@ -125,6 +125,42 @@ def test_dead_letters_are_sent_again_when_asked_even_after_retention_and_are_dea
     in_world(tmp_path, scenario)
 
 
+def test_all_dead_letters_are_sent_again_in_the_background_however_many_and_over_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver([Answer(500)]) as receiver:
+            lane = world.subscribe("billing", receiver.url, tries=1)
+            async with world.delivering():
+                await world.publish(100, lane)
+                await final(world, lane, 100)
+                receiver.script = [Answer(200)]
+                assert await world.command(lane, Redeliver(dead_letters=True)) == ""
+            before = world.reader.lane(lane)
+            assert 0 < before.detail.redelivering <= 90 and before.dead_letters == 0
+            async with world.delivering():
+                await until(lambda: world.reader.lane(lane).delivered == 100)
+                await until(lambda: world.reader.lane(lane).detail.redelivering == 0)
+        assert Counter(ids(receiver.arrivals)) == {str(n): 2 for n in range(1, 101)}
+
+    in_world(tmp_path, scenario, open_items=40)
+
+
+def test_dropping_all_dead_letters_ends_their_redelivery(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver([Answer(500)]) as receiver:
+            lane = world.subscribe("billing", receiver.url, tries=1)
+            async with world.delivering():
+                await world.publish(50, lane)
+                await final(world, lane, 50)
+                receiver.script = [Answer(hang=True)]
+                assert await world.command(lane, Redeliver(dead_letters=True)) == ""
+                await asyncio.to_thread(receiver.wait_for, 60)
+                assert await world.command(lane, DropDeadLetters(())) == ""
+                assert world.reader.lane(lane).detail.redelivering == 10
+        assert len(receiver.arrivals) == 60
+
+    in_world(tmp_path, scenario, open_items=40)
+
+
 def test_chosen_events_are_sent_again_and_strange_ones_are_refused(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         with Receiver() as receiver, Receiver() as other:

@@ -118,6 +118,7 @@ def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
         "deadLetters": 1,
         "expired": 0,
         "lastError": "HTTP 500",
+        "redelivering": 0,
         "nextDue": "2023-11-14T22:13:20.000000Z",
         "counts": {
             "dead": 1,
@@ -296,10 +297,20 @@ def test_a_command_that_nobody_applies_yet_is_accepted(api: ApiProcess) -> None:
         ("rewind", {}),
         ("redeliver", {}),
         ("redeliver", {"positions": ["0-1.1-2"]}),
+        ("rewind", {"to": "1-3"}),
+        ("rewind", {"to": "0-3.7-1"}),
+        ("redeliver", {"positions": ["0-1", "1-2"]}),
     ],
 )
 def test_commands_that_cannot_be_read_are_refused(api: ApiProcess, path: str, body: Any) -> None:
     assert api.call("POST", f"/api/subscriptions/billing/{path}", body).status == 400
+
+
+@pytest.mark.parametrize("path", ["dead-letters?position=7-2", "deliveries?before=7-2"])
+def test_a_cursor_of_a_partition_that_does_not_exist_is_refused(api: ApiProcess, path: str) -> None:
+    answer = api.call("DELETE" if "position" in path else "GET", f"/api/subscriptions/billing/{path}")
+    assert answer.status == 400
+    assert "the log has no such partition" in answer.json["detail"]
 
 
 def test_nothing_stands_below_an_unknown_subscription(api: ApiProcess) -> None:

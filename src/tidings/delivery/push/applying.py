@@ -11,7 +11,8 @@ import msgspec
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.push.store import Applied, Attempted, DeliveryStore
+from tidings.delivery.push.recall import Recall
+from tidings.delivery.push.store import Applied, Attempted, DeliveryStore, Stage
 from tidings.log.commands import (
     Activate,
     CloseBreaker,
@@ -42,6 +43,7 @@ class Commands:
         self._log = log
         self._lanes = lanes
         self._clock = clock
+        self._recall = Recall(engine, store, clock)
         self._read: Marks = {}
 
     def start(self, after: Marks) -> None:
@@ -61,6 +63,10 @@ class Commands:
             self._read = page.reached
             self._engine.ledger.commands_read(self._read)
             await self._engine.saver.save()
+
+    async def send_letters(self) -> None:
+        """Send more of the dead letters that wait for room."""
+        await self._recall.go_on()
 
     def _take(self, head: bytes) -> None:
         try:
@@ -100,6 +106,8 @@ class Commands:
             case DropDeadLetters(positions):
                 for offset in self._letters(lane, positions):
                     self._engine.ledger.released(lane, offset)
+                if not positions:
+                    lane.state.letters = 0
             case _:
                 assert_never(command.act)
         return ""
@@ -134,7 +142,7 @@ class Commands:
         self._engine.ledger.attempted(lane, record)
 
     def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
-        dead = set(self._letters(lane, ()) if dead_letters else self._letters(lane, positions) if positions else ())
+        dead = set(self._letters(lane, positions) if positions else ())
         asked = {Offset(position.offset) for position in positions if position.partition == lane.key.partition}
         strangers = [offset for offset in sorted(asked - dead) if not self._engine.reading.contains(lane, offset)]
         if strangers or len(asked) < len(set(positions)):
@@ -146,10 +154,12 @@ class Commands:
             self._engine.ledger.raised(lane, offset)
         lane.tally.replays += 1
         self._engine.wake(lane, lane.state.redeliver(wanted, self._clock.now()))
+        if dead_letters:
+            self._recall.all_of(lane, besides=dead)
         return ""
 
     def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Offset]:
         """The dead letters at these positions; all of the lane when there are none. Without their copies: there may be many."""
-        letters = self._store.letters(lane.key, raised=False)
-        chosen = {position.offset for position in positions}
+        letters = self._store.letters(lane.key, (Stage.LYING, Stage.WAITING))
+        chosen = {position.offset for position in positions if position.partition == lane.key.partition}
         return [offset for offset in letters if not positions or offset in chosen]

@@ -13,6 +13,7 @@ meanwhile, `back` grows to the end of the lane: what was taken after its old end
 
 `taken` is how many entries the lane has had up to the cursor. A lane whose next entry has more before it has lost the
 difference to retention. `paced` is when the last attempts were, where their number in a minute is bounded.
+`letters` is how many dead letters are to be sent again and wait for room on the redelivery list.
 """
 
 from __future__ import annotations
@@ -91,6 +92,7 @@ class LaneState:
             "cursor",
             "disabled",
             "failing_since",
+            "letters",
             "limit",
             "open",
             "paced",
@@ -113,6 +115,7 @@ class LaneState:
         self.breaker = CLOSED
         self.taken = 0
         self.paced: Sequence[tuple[float, int]] = ()
+        self.letters = 0
 
     @property
     def low_water(self) -> Offset:
@@ -305,6 +308,7 @@ class Saved(msgspec.Struct, frozen=True, array_like=True):
     back: tuple[int, int, int, list[Row]] | None = None
     gaps: Sequence[tuple[int, int]] = ()
     paced: Sequence[tuple[float, int]] = ()
+    letters: int = 0
 
 
 def encode(state: LaneState) -> bytes:
@@ -313,7 +317,7 @@ def encode(state: LaneState) -> bytes:
     kept = state.back
     back = None if kept is None else (kept.cursor, kept.until, kept.left, [*map(_row, kept.open.values())])
     gaps = [] if kept is None else kept.gaps
-    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back, gaps, state.paced)
+    wait = (state.disabled, state.paused_until, state.failing_since, state.breaker, back, gaps, state.paced, state.letters)
     return msgspec.msgpack.encode(Saved(FORM, state.cursor, state.suspended, items, again, state.taken, *wait))
 
 
@@ -328,7 +332,7 @@ def decode(body: bytes, limit: int = OPEN_LIMIT) -> LaneState:
     state.disabled = saved.disabled
     state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
     state.breaker = saved.breaker
-    state.paced = saved.paced
+    state.paced, state.letters = saved.paced, saved.letters
     state.taken = saved.taken
     state.open = {item.offset: item for item in map(_item, saved.open)}
     state.again = {item.offset: item for item in map(_item, saved.again)}

@@ -33,13 +33,14 @@ MOST_COPIED = 64 << 20
 class Notes:
     """What happened in one lane since it was last saved."""
 
-    __slots__ = ("attempts", "burials", "lane", "raised", "released")
+    __slots__ = ("attempts", "burials", "lane", "raised", "recalled", "released")
 
     def __init__(self, lane: PushLane) -> None:
         self.lane = lane
         self.attempts: list[Attempted] = []
         self.burials: list[Burial] = []
         self.raised: list[Offset] = []
+        self.recalled = False
         self.released: list[Offset] = []
 
 
@@ -78,6 +79,10 @@ class Ledger:
     def raised(self, lane: PushLane, offset: Offset) -> None:
         """A dead letter is sent again: hidden, its copy kept."""
         self._of(lane).raised.append(offset)
+
+    def recalled(self, lane: PushLane) -> None:
+        """All dead letters of the lane are to be sent again; those that are not raised wait for their turn."""
+        self._of(lane).recalled = True
 
     def released(self, lane: PushLane, offset: Offset) -> None:
         """A dead letter and its copy are no longer needed."""
@@ -140,6 +145,7 @@ class Ledger:
             attempts=[attempt for one in notes for attempt in one.attempts],
             burials=[burial for one in notes for burial in one.burials],
             raised=[(one.lane.key, offset) for one in notes for offset in one.raised],
+            recalled=[one.lane.key for one in notes if one.recalled],
             released=[(one.lane.key, offset) for one in notes for offset in one.released],
             applied=applied,
             commands=commands,

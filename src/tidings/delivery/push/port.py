@@ -27,7 +27,10 @@ class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaneDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What keeps a lane from sending, or slows it down. `rate` is per second, None without a limit."""
+    """What keeps a lane from sending, or slows it down. `rate` is per second, None without a limit.
+
+    `redelivering`: events that were asked for once more and are not final yet, those included that wait for room.
+    """
 
     disabled: str = ""
     paused_until: Instant | None = None
@@ -35,6 +38,7 @@ class LaneDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     breaker: BreakerView | None = None
     mode: str = "normal"
     rate: float | None = None
+    redelivering: int = 0
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

@@ -246,6 +246,7 @@ class PushLane:
             breaker=shown(state.breaker) if state.breaker.opened else None,
             mode=self.pace.speed.mode.value,
             rate=None if math.isinf(rate) else rate,
+            redelivering=len(state.again) + state.letters,
         )
 
     def _word(self) -> str:

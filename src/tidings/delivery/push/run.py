@@ -44,6 +44,7 @@ BREATH = 0.01
 
 PATIENCE = 5.0
 TRIM_INTERVAL = 60.0
+LETTERS_INTERVAL = 0.25
 
 
 async def run(settings: Settings, stop: asyncio.Event, board: Board, number: int = 0) -> None:
@@ -111,6 +112,7 @@ class Worker:
             self._follow_lanes(),
             self._follow_registry(),
             self._follow_commands(),
+            self._send_letters(),
             self._engine.saver.run(),
             self._show(),
             self._trim(),
@@ -173,6 +175,12 @@ class Worker:
                     await self._commands.follow(self._parts.registry)
                 await asyncio.sleep(BREATH)
                 await listener.wait_async(POLL)
+
+    async def _send_letters(self) -> None:
+        while True:
+            await asyncio.sleep(LETTERS_INTERVAL)
+            with _tolerating_unavailable():
+                await self._commands.send_letters()
 
     async def _show(self) -> None:
         while True:

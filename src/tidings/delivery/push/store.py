@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -103,6 +104,17 @@ class Burial(msgspec.Struct, frozen=True, gc=False):
     data: bytes | None
 
 
+class Stage(IntEnum):
+    """What is to become of a dead letter: it lies there, is being sent again, or was asked for and waits for its turn.
+
+    What is sent again is hidden, its copy kept, until it is delivered or buried anew.
+    """
+
+    LYING = 0
+    RAISED = 1
+    WAITING = 2
+
+
 class Applied(msgspec.Struct, frozen=True, gc=False):
     """A command that was applied, or why it could not be."""
 
@@ -114,7 +126,7 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
 class Flush(msgspec.Struct, frozen=True, kw_only=True):
     """What is saved together, in one transaction: effects and the states that know of them.
 
-    `raised` are dead letters that are being sent again: hidden, their copy kept until `released` or buried anew.
+    `raised` are dead letters that are being sent again. In the lanes `recalled` all others that lie there wait for their turn.
     """
 
     lanes: Sequence[SavedLane] = ()
@@ -122,6 +134,7 @@ class Flush(msgspec.Struct, frozen=True, kw_only=True):
     attempts: Sequence[Attempted] = ()
     burials: Sequence[Burial] = ()
     raised: Sequence[tuple[LaneKey, Offset]] = ()
+    recalled: Sequence[LaneKey] = ()
     released: Sequence[tuple[LaneKey, Offset]] = ()
     applied: Sequence[Applied] = ()
     commands: Marks | None = None
@@ -147,8 +160,8 @@ class DeliveryStore(Protocol):
     def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
         """Dead letters of a lane, whole (None: all that are not raised; else these, raised ones too). As of the last save."""
 
-    def letters(self, key: LaneKey, raised: bool = True) -> Sequence[Offset]:
-        """Where the dead letters of a lane are, raised ones too or not, oldest first. As of the last save; cheap."""
+    def letters(self, key: LaneKey, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Offset]:
+        """Where the dead letters of a lane are, oldest event first, at most `limit` of them. As of the last save; cheap."""
 
     def result(self, command_id: str) -> str | None:
         """The result of a command that was applied, as of the last save."""

@@ -10,7 +10,8 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.facades.native.callers import Caller, PartsOf
 from tidings.facades.native.wire import Wire
-from tidings.log.cursor import cursor_at, position_of
+from tidings.facades.places import positions_at
+from tidings.log.cursor import cursor_at
 
 router = APIRouter(tags=["operating"])
 
@@ -36,7 +37,8 @@ async def list_asides(
 ) -> AsideList:
     """Events that could not be routed, to one subscription or at all, and why. They are kept as long as the log keeps them."""
     caller.require(Right.ADMIN)
-    found = await asyncio.to_thread(parts.lanes.asides, None if after is None else position_of(after), limit)
+    begin = None if after is None else positions_at(parts.reader, [after])[0]
+    found = await asyncio.to_thread(parts.lanes.asides, begin, limit)
     names = {each.lane: str(each.name) for each in parts.snapshot.subscriptions.values()}
     views = [
         AsideView(

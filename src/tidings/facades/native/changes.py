@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from tidings.access.principals import Right
 from tidings.access.secrets import without_secrets
 from tidings.facades.native.callers import Caller, PartsOf
-from tidings.facades.native.wire import Wire, time_of
+from tidings.facades.native.wire import Number, Wire, time_of
 from tidings.log.cursor import cursor_of
 from tidings.registry.model import Change
 
@@ -38,9 +38,7 @@ class ChangeList(Wire):
 
 
 @router.get("/api/changes")
-async def list_changes(
-    parts: PartsOf, caller: Caller, after: int = Query(0, ge=0), limit: int = Query(100, ge=1, le=1000)
-) -> ChangeList:
+async def list_changes(parts: PartsOf, caller: Caller, after: Number = 0, limit: int = Query(100, ge=1, le=1000)) -> ChangeList:
     """Who changed what, when, and from which position it holds."""
     caller.require(Right.ADMIN)
     found = await asyncio.to_thread(parts.registry.changes, after, limit)

@@ -15,10 +15,11 @@ from tidings.events.stored import event_from
 from tidings.events.structured import structured_json
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.native.lanes import LATER, Done, order
-from tidings.facades.native.wire import Wire, time_of
+from tidings.facades.native.wire import Number, Wire, time_of
 from tidings.facades.parts import Parts
+from tidings.facades.places import positions_at
 from tidings.log.commands import DropDeadLetters, Redeliver
-from tidings.log.cursor import cursor_at, position_of
+from tidings.log.cursor import cursor_at
 from tidings.registry.model import Subscription
 
 router = APIRouter(tags=["lanes"])
@@ -46,7 +47,7 @@ class DeadLetterList(Wire):
 class RetryBody(Wire):
     """Which dead letters to send again: some by number, or all."""
 
-    numbers: list[int] = Field(default_factory=list, max_length=10_000)
+    numbers: list[Number] = Field(default_factory=list, max_length=10_000)
     all: bool = False
 
 
@@ -55,7 +56,7 @@ async def dead_letters(
     name: str,
     parts: PartsOf,
     caller: Caller,
-    after: int = 0,
+    after: Number = 0,
     limit: int = Query(100, ge=1, le=1000),
     newest: bool = Query(False, description="The last ones, newest first, instead."),
 ) -> DeadLetterList:
@@ -97,12 +98,13 @@ async def drop_dead_letters(
     position: list[str] = Query(default_factory=list, description="Cursors of single events; all when none is given."),
 ) -> Done:
     """Forget dead letters."""
-    act = DropDeadLetters(tuple(map(position_of, position)))
-    return await order(parts, subscription_of(parts, caller, name), caller, act, response)
+    subscription = subscription_of(parts, caller, name)
+    positions = await asyncio.to_thread(positions_at, parts.reader, position)
+    return await order(parts, subscription, caller, DropDeadLetters(tuple(positions)), response)
 
 
 @router.get("/api/subscriptions/{name:path}/dead-letters/{number}")
-async def dead_letter(name: str, number: int, parts: PartsOf, caller: Caller) -> DeadLetterView:
+async def dead_letter(name: str, number: Number, parts: PartsOf, caller: Caller) -> DeadLetterView:
     """One dead letter with its event."""
     return _dead_letter(await _one(parts, subscription_of(parts, caller, name), number))
 
@@ -119,13 +121,13 @@ async def retry_dead_letters(name: str, body: RetryBody, parts: PartsOf, caller:
 
 
 @router.post("/api/subscriptions/{name:path}/dead-letters/{number}/retry", responses=LATER)
-async def retry_dead_letter(name: str, number: int, parts: PartsOf, caller: Caller, response: Response) -> Done:
+async def retry_dead_letter(name: str, number: Number, parts: PartsOf, caller: Caller, response: Response) -> Done:
     """Send one dead letter again."""
     return await retry_dead_letters(name, RetryBody(numbers=[number]), parts, caller, response)
 
 
 @router.delete("/api/subscriptions/{name:path}/dead-letters/{number}", responses=LATER)
-async def drop_dead_letter(name: str, number: int, parts: PartsOf, caller: Caller, response: Response) -> Done:
+async def drop_dead_letter(name: str, number: Number, parts: PartsOf, caller: Caller, response: Response) -> Done:
     """Forget one dead letter."""
     subscription = subscription_of(parts, caller, name)
     letter = await _one(parts, subscription, number)

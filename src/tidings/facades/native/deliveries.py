@@ -18,7 +18,7 @@ from tidings.facades.fates import Asked, Complete, Fate, FatePage, Fates
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, subscription_of
 from tidings.facades.native.wire import Wire, time_of
 from tidings.facades.parts import Parts
-from tidings.facades.places import instant_of
+from tidings.facades.places import instant_of, positions_at
 from tidings.log.cursor import cursor_at, position_of
 from tidings.log.position import EMBEDDED, Position
 from tidings.registry.model import Subscription
@@ -114,7 +114,7 @@ async def deliveries(
         since=None if since is None else instant_of(since),
         until=None if until is None else instant_of(until),
         event=event,
-        below=None if before is None else position_of(before).offset,
+        below=None if before is None else positions_at(parts.reader, [before])[0].offset,
         limit=limit,
     )
     return await asyncio.to_thread(_listed, parts, subscription, asked)

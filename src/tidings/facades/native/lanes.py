@@ -20,9 +20,9 @@ from tidings.facades.commanding import command
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.native.wire import Wire, time_of
 from tidings.facades.parts import Parts
-from tidings.facades.places import marks_at_any
+from tidings.facades.places import marks_at_any, positions_at
 from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, Redeliver, Rewind, Suspend
-from tidings.log.cursor import cursor_at, position_of
+from tidings.log.cursor import cursor_at
 from tidings.log.position import EMBEDDED, START, Position
 from tidings.registry.model import Subscription
 
@@ -86,6 +86,7 @@ class StateView(Wire):
     expired: int
     last_error: str
     next_due: str | None
+    redelivering: int = Field(description="Events that are sent again and not final yet, waiting dead letters included.")
     counts: CountsView
 
 
@@ -140,6 +141,7 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
         expired=lane.expired,
         last_error=lane.last_error,
         next_due=time_of(lane.next_due),
+        redelivering=detail.redelivering,
         counts=_counts(lane.counts),
     )
 
@@ -195,5 +197,6 @@ async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Call
     """Send events again, whatever became of them before."""
     if not body.positions and not body.dead_letters:
         raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
-    act = Redeliver(tuple(map(position_of, body.positions)), body.dead_letters)
-    return await order(parts, subscription_of(parts, caller, name), caller, act, response)
+    subscription = subscription_of(parts, caller, name)
+    positions = await asyncio.to_thread(positions_at, parts.reader, body.positions)
+    return await order(parts, subscription, caller, Redeliver(tuple(positions), body.dead_letters), response)

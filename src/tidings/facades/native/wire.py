@@ -16,6 +16,11 @@ from tidings.errors import Malformed, NotFound
 from tidings.registry.model import Name
 from tidings.registry.rules import parse_name
 
+LARGEST = (1 << 63) - 1
+
+Number = Annotated[int, Field(ge=0, le=LARGEST)]
+"""The number of something: a dead letter, a revision."""
+
 
 class Wire(BaseModel):
     """A JSON object of this API. Every member is documented; an unknown one is an error, never a guess."""
@@ -34,12 +39,19 @@ class Wire(BaseModel):
     def _known_members(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
             known = {field.alias or name for name, field in cls.model_fields.items()}
-            for member in given:
+            for member, value in given.items():
                 if member not in known and member not in cls.model_fields:
                     raise PydanticCustomError(
                         "unknown-member", "{sentence}", {"sentence": _unknown(str(member), sorted(known))}
                     )
+                if any(map(_beyond, value if isinstance(value, list) else (value,))):
+                    raise PydanticCustomError("number", "{member} is a number beyond 64 bits", {"member": str(member)[:80]})
         return given
+
+
+def _beyond(value: object) -> bool:
+    """Whether it is an integer that no file of the hub could hold."""
+    return isinstance(value, int) and not -LARGEST <= value <= LARGEST
 
 
 def _unknown(member: str, known: list[str]) -> str:

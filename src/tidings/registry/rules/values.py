@@ -16,7 +16,14 @@ def between(path: str, value: float | None, bounds: tuple[float, float], unit: s
     """A fault unless the value is left to the hub or within its bounds; NaN is within none."""
     low, high = bounds
     if value is not None and not low <= value <= high:
-        yield path, f"{value:g} is out of bounds: {low:g} to {high:g} {unit}"
+        yield path, f"{_shown(value)} is out of bounds: {low:g} to {high:g} {unit}"
+
+
+def _shown(value: float) -> str:
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return "a number of so many digits"
 
 
 def refuse(documents: Sequence[Document], faults_of: Callable[[Document], Iterable[Fault]]) -> None:

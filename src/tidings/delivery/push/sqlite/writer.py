@@ -22,7 +22,7 @@ from tidings.delivery.push.sqlite.schema import (
     WAL_BYTES,
     delivery_file,
 )
-from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, SavedLane, Tally
+from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, SavedLane, Stage, Tally
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.log.sqlite.files import open_writer, translating
 from tidings.log.sqlite.hold import Hold
@@ -107,10 +107,12 @@ class SqliteDeliveryStore:
                 rows = [row for o in offsets for row in self._db.execute(f'{query} AND "offset" = ?', (*key, o))]
         return {Offset(row[0]): Burial(key, *row) for row in rows}
 
-    def letters(self, key: LaneKey, raised: bool = True) -> Sequence[Offset]:
-        query = 'SELECT "offset" FROM dead_letters WHERE lane = ? AND partition = ? AND raised <= ? ORDER BY "offset"'
+    def letters(self, key: LaneKey, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Offset]:
+        among = ",".join("?" * len(stages))
+        here = f"lane = ? AND partition = ? AND raised IN ({among})"
+        query = f'SELECT "offset" FROM dead_letters WHERE {here} ORDER BY "offset" LIMIT ?'
         with self._lock, translating(self._path):
-            return [Offset(offset) for (offset,) in self._db.execute(query, (*key, int(raised)))]
+            return [Offset(offset) for (offset,) in self._db.execute(query, (*key, *stages, limit))]
 
     def result(self, command_id: str) -> str | None:
         with self._lock, translating(self._path):
@@ -202,7 +204,9 @@ class SqliteDeliveryStore:
     def _write_letters(self, flush: Flush) -> None:
         here = 'lane = ? AND partition = ? AND "offset" = ?'
         many = self._db.executemany
-        many(f"UPDATE dead_letters SET raised = 1 WHERE {here}", _flat(flush.raised))
+        many(f"UPDATE dead_letters SET raised = {Stage.RAISED:d} WHERE {here}", _flat(flush.raised))
+        waiting = f"UPDATE dead_letters SET raised = {Stage.WAITING:d} WHERE lane = ? AND partition = ? AND raised = 0"
+        many(waiting, flush.recalled)
         many(f"DELETE FROM dead_letters WHERE {here}", _flat(flush.released))
         many(
             'INSERT OR REPLACE INTO dead_letters (lane, partition, "offset", reason, tries, first_at, last_at, head, data) '
