@@ -177,3 +177,16 @@ def test_an_apply_warns_of_an_environment_that_nobody_used_before(tmp_path: Path
         assert used.apply(exposing()).json["warnings"] == []
         told = mistyped.apply(exposing(), query="?dryRun=true").json["warnings"]
         assert told == ["the environment playgruond is new: nobody used it before (there is playground)"]
+
+
+def test_an_apply_warns_who_gets_everything_when_the_default_scope_is_dropped(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        door, trigger = Door(api), {"responseFilter": ["orderId"]}
+        named = [{"name": "ids", "trigger": trigger}]
+        subscribers = [a_rover("bill", subscriptions=[a_stream()]), a_rover("post", subscriptions=[a_stream(scopes=["ids"])])]
+        door.applied(exposing(scopes=[*named, {"name": "default", "trigger": trigger}]), a_specification(), *subscribers)
+        (exposure,) = door.parts(exposing(scopes=named))
+        assert exposure["warnings"] == [
+            "spec.exposures[0].scopes no longer has default: hub--team--bill named no scope and will get everything"
+        ]
+        assert door.parts(exposing(scopes=named))[0]["warnings"] == []

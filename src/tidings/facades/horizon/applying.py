@@ -19,7 +19,7 @@ from tidings.facades.horizon.places import Findings, Place
 from tidings.facades.horizon.rovers import LISTS, ExposureWish, Rover
 from tidings.facades.horizon.standing import Standing, Wish, read
 from tidings.facades.horizon.subscribing import SubscriptionWish
-from tidings.registry.model import Paper, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.model import DEFAULT_SCOPE, Paper, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import canonical, key_of
@@ -148,6 +148,7 @@ def _judge(one: Given, wish: Rover, before: Standing, after: Standing) -> None:
     _judge_lists(one, before.rovers.get(one.key))
     for exposure in wish.exposures:
         _judge_exposure(one, exposure, after)
+        _judge_default(one, exposure, before, after)
     for subscription in wish.subscriptions:
         _judge_scopes(one, subscription, before, after)
 
@@ -169,6 +170,17 @@ def _judge_exposure(one: Given, wish: ExposureWish, after: Standing) -> None:
         place.conflict(f"{wish.event_type} is exposed by {other}; only one application exposes a type")
     if after.specifying(wish.event_type) is None:
         one.at(wish.path).warn(_INCOMPLETE)
+
+
+def _judge_default(one: Given, wish: ExposureWish, before: Standing, after: Standing) -> None:
+    """Without the scope `default`, whoever names no scope gets everything: that may not be meant (HOR-102)."""
+    former = before.exposure(one.key, wish.event_type)
+    if former is None or DEFAULT_SCOPE not in former.scopes or DEFAULT_SCOPE in wish.scopes:
+        return
+    widened = [client for client, _, subscription in after.subscribing(wish.event_type) if not subscription.scopes]
+    if widened:
+        names = ", ".join(widened[:3]) + (f" and {len(widened) - 3} more" if len(widened) > 3 else "")
+        one.at(f"{wish.path}.scopes").warn(f"no longer has {DEFAULT_SCOPE}: {names} named no scope and will get everything")
 
 
 def _judge_scopes(one: Given, wish: SubscriptionWish, before: Standing, after: Standing) -> None:
