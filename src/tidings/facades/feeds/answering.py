@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from tidings.access.principals import Principal
 from tidings.delivery.feeds.layout import end_of
 from tidings.delivery.feeds.lines import finished
 from tidings.delivery.feeds.pages import Found, Page
 from tidings.facades.feeds.asking import Asked
-from tidings.facades.feeds.waits import Seat, Waits
+from tidings.facades.feeds.waits import NO_SEAT, Waits
 from tidings.facades.parts import Parts
 from tidings.ingest.protocol import CYCLE, cut, end_at_once
 from tidings.log.position import Offset
@@ -31,10 +32,11 @@ logger = logging.getLogger("tidings.feeds")
 class Answer:
     """One answer on its way. Nothing is sent before the first slice was read, so that a failure until then has a status."""
 
-    def __init__(self, parts: Parts, asked: Asked, seat: Seat, scope: Scope, send: Send) -> None:
+    def __init__(self, parts: Parts, asked: Asked, by: Principal, scope: Scope, send: Send) -> None:
         self._parts = parts
         self._asked = asked
-        self._seat = seat
+        self._by = by
+        self._seat = NO_SEAT
         self._cycle = scope.get(CYCLE)
         self._send = send
         self._began = self._answered = False
@@ -69,7 +71,7 @@ class Answer:
     async def _run(self, turns: asyncio.Lock, waits: Waits) -> None:
         text = await self._rest(turns, await self._turn(turns, self._asked.last))
         if self._asked.wait and not self._page.served and not self._ended():
-            text = await self._waited(turns, waits)
+            text = await self._seated(turns, waits, text)
         if not self._answered:
             await self._end(text)
 
@@ -96,6 +98,17 @@ class Answer:
             await asyncio.sleep(0)
             text = await self._turn(turns)
         return text
+
+    async def _seated(self, turns: asyncio.Lock, waits: Waits, text: bytes) -> bytes:
+        """What comes while the request waits; what there is already, where its consumer waits often enough."""
+        seat = waits.seat(self._by)
+        if seat is None:
+            return text
+        self._seat = seat
+        try:
+            return await self._waited(turns, waits)
+        finally:
+            seat.release()
 
     async def _waited(self, turns: asyncio.Lock, waits: Waits) -> bytes:
         """Hold the request until there is an event for it, or its time is over."""

@@ -25,7 +25,7 @@ from tidings.facades.feeds.keeping import CursorKeeping, consumer_of
 from tidings.facades.feeds.listing import listing
 from tidings.facades.feeds.query import Query
 from tidings.facades.feeds.refusals import Refused, refused, stopping, wrong_method
-from tidings.facades.feeds.waits import NO_SEAT, Waits
+from tidings.facades.feeds.waits import Waits
 from tidings.facades.parts import Parts
 from tidings.problems import problem_of, unexpected
 from tidings.registry.feeds import FeedVersions
@@ -90,16 +90,12 @@ class FeedDoor:
         await _answer_json(send, scope["method"], _discovered(feed, query))
 
     async def _events(self, by: Principal, asked: Asked, scope: Scope, send: Send) -> None:
-        seat = self._waits.seat(by) if asked.wait else NO_SEAT
-        try:
-            await self._keeping.keep(by, asked)
-            answer = Answer(self._parts, asked, seat, scope, send)
-            if asked.keeping is not None and asked.keeping.only:
-                await answer.store_only()
-            else:
-                await answer.run(self._turns, self._waits)
-        finally:
-            seat.release()
+        await self._keeping.keep(by, asked)
+        answer = Answer(self._parts, asked, by, scope, send)
+        if asked.keeping is not None and asked.keeping.only:
+            await answer.store_only()
+        else:
+            await answer.run(self._turns, self._waits)
         self._note(consumer_of(by), asked, answer)
 
     def _note(self, consumer: str, asked: Asked, answer: Answer) -> None:

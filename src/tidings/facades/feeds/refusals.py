@@ -26,7 +26,6 @@ TITLES: Mapping[str, str] = {
     "token-stale": "The partitions have changed, discover them again",
     "not-found": "There is nothing of that name",
     "method-not-allowed": "This method means nothing here",
-    "too-many-waiting": "Too many requests of this consumer wait already",
     "stopping": "The hub is stopping",
 }
 
@@ -78,14 +77,6 @@ def wrong_method(method: str, allow: str) -> Refused:
     """Only reading makes sense here (FEED-24)."""
     problem = refused("method-not-allowed", f"{method} is not possible; use {allow}", HTTPStatus.METHOD_NOT_ALLOWED).problem
     return Refused(msgspec.structs.replace(problem, allow=allow))
-
-
-def too_many(most: int) -> Refused:
-    """One consumer holds as many requests open as it may."""
-    problem = refused(
-        "too-many-waiting", f"at most {most} requests of one consumer may wait", HTTPStatus.TOO_MANY_REQUESTS
-    ).problem
-    return Refused(msgspec.structs.replace(problem, retry_after=1))
 
 
 def stopping() -> Refused:

@@ -7,14 +7,13 @@ from collections import Counter
 from tidings.access.principals import EVERYONE, Principal
 from tidings.delivery.feeds.watching import Concern, LaneWatching, Patient, Waiter, Watching
 from tidings.facades.feeds.asking import Asked
-from tidings.facades.feeds.refusals import too_many
 from tidings.log.port import Share
 from tidings.log.position import Offset
 from tidings.observe.board import Board
 
 
 class Seat:
-    """The right of one request to wait. Given back once, when its answer is on its way."""
+    """The right of one request to wait, from the moment it begins to wait. Given back once, when its answer is on its way."""
 
     __slots__ = ("_name", "_open")
 
@@ -45,12 +44,13 @@ class Waits:
         self._waiting = 0
         self._open: Counter[str] = Counter()
 
-    def seat(self, by: Principal) -> Seat:
-        """Raises Refused when this consumer waits often enough. Nobody knows who is who on an open hub."""
+    def seat(self, by: Principal) -> Seat | None:
+        """A seat; None when this consumer waits often enough. Nobody knows who is who on an open hub."""
         if by is EVERYONE:
             return NO_SEAT
         if self._open[by.name] >= self._most:
-            raise too_many(self._most)
+            self._board.count("tidings_feed_waits_refused_total", consumer=by.name)
+            return None
         self._open[by.name] += 1
         return Seat(self._open, by.name)
 
