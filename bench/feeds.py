@@ -160,7 +160,7 @@ def _one_reader(server: Server) -> Iterator[Figure]:
     token = server.api.call("GET", f"/feeds/{TOPIC}").json["token"]
     # Each partition's page has to look at the events of all four.
     began, count = time.perf_counter(), 0
-    for partition in range(4):
+    for partition in range(1, 5):
         count += read_all(server, f"/feeds/{TOPIC}/events?token={token}&partition={partition}&cursor=")
     rate = count / (time.perf_counter() - began)
     yield Figure("one v2 reader, four partitions in turn", rate, "events/s", "raw read", rate / raw, "≥ 0.3")

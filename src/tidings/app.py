@@ -43,6 +43,7 @@ from tidings.ingest.protocol import WireLimits, limited
 from tidings.ingest.retention import RetentionSweep
 from tidings.ingest.tally import Tally
 from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.log.sqlite.life import life_of
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
@@ -111,6 +112,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         clock=clock,
         gate=Gate(settings.access, clock, refused=refused),
         log=files.log,
+        life=life_of(settings.data, files.reader.ends()),
         reader=files.reader,
         slices=files.slices,
         lanes=files.lanes,

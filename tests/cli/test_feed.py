@@ -294,11 +294,11 @@ def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
 
 
 def test_partitions_are_shown_and_grow(api: ApiProcess, topic: str) -> None:
-    assert run(api, "partitions", topic).stdout.splitlines()[1].split() == ["0", "open", "-", "-"]
+    assert run(api, "partitions", topic).stdout.splitlines()[1].split() == ["1", "open", "-", "-"]
     closed = run(api, "partitions", topic, "--close", "2").stdout.splitlines()[1:]
-    assert [line.split() for line in closed] == [["0", "closed", "-", "-"], ["1", "open", "0", "-"], ["2", "open", "0", "-"]]
+    assert [line.split() for line in closed] == [["1", "closed", "-", "-"], ["2", "open", "1", "-"], ["3", "open", "1", "-"]]
     spread = json.loads(run(api, "partitions", topic, "--redistribute", "4", "--json").stdout)
-    assert [one["cursorFromPartitions"] for one in spread["partitions"]] == [["1", "0"], ["2", "0"], ["1", "0"], ["2", "0"]]
+    assert [one["cursorFromPartitions"] for one in spread["partitions"]] == [["2", "1"], ["3", "1"], ["2", "1"], ["3", "1"]]
     for words in (("--close", "3"), ("--close", "8", "--redistribute", "8")):
         refused = run(api, "partitions", topic, *words)
         assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)

@@ -16,8 +16,8 @@ from tidings.registry.rules.feeds import feed_faults, reserved_aliases, settled_
     [
         (Feed(partitions=0), "feed.partitions"),
         (Feed(partitions=1025), "feed.partitions"),
-        (Feed(first_partition_id=-1), "feed.first_partition_id"),
-        (Feed(first_partition_id=32_000), "feed.first_partition_id"),
+        (Feed(first_partition_id=-1), "feed.firstPartitionId"),
+        (Feed(first_partition_id=32_000), "feed.firstPartitionId"),
         (Feed(aliases=("no/slash",)), "feed.aliases[0]"),
         (Feed(aliases=("/a/../b c",)), "feed.aliases[0]"),
         (Feed(aliases=tuple(f"/a{n}" for n in range(11))), "feed.aliases"),
@@ -38,7 +38,8 @@ def test_what_is_left_out_stays_as_it_is() -> None:
     settled = settled_feed(a_topic(feed=Feed(relations_as_int=True)), standing)
     assert (settled.partitions, settled.first_partition_id, settled.layout) == (4, 1, layout)
     assert settled.relations_as_int and settled.may_repeat
-    assert settled_feed(a_topic(), None) == Feed(partitions=1, first_partition_id=0)
+    assert settled_feed(a_topic(), None) == Feed(partitions=1, first_partition_id=1)
+    assert settled_feed(a_topic(), a_topic()).first_partition_id == 0, "a topic from before keeps its partition"
 
 
 @pytest.mark.parametrize("wanted", [Feed(partitions=8), Feed(first_partition_id=3), Feed(relations_as_int=True)])

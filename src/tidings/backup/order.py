@@ -14,7 +14,7 @@ _ORDER = ("outcomes-*.db", "delivery-*.db", "lanes.db", "*.db", "registry.db", "
 
 REGISTRY, LOG = "registry.db", "log.db"
 
-_SKIPPED = ("hub.lock", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.*", "*.new", "*.lock", ".*")
+_SKIPPED = ("hub.lock", "*.db-wal", "*.db-shm", "*.db-journal", "*.db.*", "*.new", "*.lock", "*.life", ".*")
 
 
 def pin_order(names: Iterable[str]) -> list[str]:
@@ -23,7 +23,10 @@ def pin_order(names: Iterable[str]) -> list[str]:
 
 
 def plain_files(names: Iterable[str]) -> list[str]:
-    """The small files among `names` that are simply copied: the version, keys. Not locks, nor what SQLite keeps beside a file."""
+    """The small files among `names` that are simply copied: the version, keys.
+
+    Not locks, nor what SQLite keeps beside a file, nor the life of the log: a restored one begins another.
+    """
     return sorted(name for name in names if not name.endswith(".db") and not any(fnmatch(name, skip) for skip in _SKIPPED))
 
 

@@ -28,7 +28,7 @@ def create(
     hub: Hub,
     name: TopicName,
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
-    retention: Annotated[str | None, typer.Option(help='How long events are kept, such as "7d".')] = None,
+    retention: Annotated[str | None, typer.Option(help='How long events are kept at least, such as "7d".')] = None,
     max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
     duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,

@@ -78,3 +78,6 @@ async def change(
         return await parts.log.fence(settle)
     finally:
         parts.current.refresh()
+        # Whoever waits for events looks whether there is still something to wait for.
+        parts.waiting.nudge()
+        parts.lane_waiting.nudge()

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 class Parts:
     """The parts. `reader`, `slices`, `lanes`, `delivery` and `records` are safe in any thread.
 
-    `waiting` tells when the log has grown, `lane_waiting` when lanes have.
+    `waiting` tells when the log has grown, `lane_waiting` when lanes have. `life` is that of the log: see `log/sqlite/life.py`.
     """
 
     settings: Settings
     clock: Clock
     gate: Gate
     log: LogWriter
+    life: str
     reader: LogReader
     slices: TopicSlices
     lanes: LanesReader

@@ -52,12 +52,17 @@ class FeedPartition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """The partitions on offer now. `switches`: the offsets where earlier layouts ended; `counts`: how many were open in each."""
+    """The partitions on offer now. `switches`: the offsets where earlier layouts ended; `counts`: how many were open in each.
+
+    `crossed`: closed partitions were redistributed. A reader that had begun their children before their end cannot say by one
+    cursor what it has read of both, and goes on from the older one.
+    """
 
     partitions: tuple[FeedPartition, ...]
     next_id: int
     counts: tuple[int, ...]
     switches: tuple[int, ...] = ()
+    crossed: bool = False
 
     @property
     def generation(self) -> int:
@@ -65,7 +70,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The feed of one topic. `partitions` and `first_partition_id` count when the topic is made; None: 1 and 0, or as they are.
+    """The feed of one topic. `partitions` and `first_partition_id` count when the topic is made; None: 1 and 1, or as they are.
 
     `layout` is the hub's own: None until the number of partitions was changed. `may_repeat`: an event may be there twice,
     because there was a time without a check for duplicates, or because something was replayed into the topic.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tidings.delivery.feeds.layout import (
     LARGEST_ID,
     MOST,
+    Identity,
     Method,
     discovery,
     end_of,
@@ -70,10 +71,21 @@ def test_a_reader_learns_where_its_layout_ended() -> None:
     assert end_of(first, feed()) is None
 
 
-def test_tokens_belong_to_one_layout_of_one_feed() -> None:
+def test_tokens_belong_to_one_layout_of_one_feed_of_one_log_and_to_its_promise() -> None:
     first = layout_of(feed())
     second = grown(first, Method.CLOSE, 2, Offset(7))
-    assert len({token_of("1", first), token_of("1", second), token_of("2", first), token_of("~1", first)}) == 4
+    mine = Identity("life", "1", exactly_once=True)
+    others = [mine._replace(key="2"), mine._replace(key="~1"), mine._replace(life="next"), mine._replace(exactly_once=False)]
+    assert len({token_of(mine, first), token_of(mine, second), *(token_of(other, first) for other in others)}) == 6
+    assert token_of(mine, first) == token_of(Identity("life", "1", exactly_once=True), layout_of(feed()))
+
+
+def test_redistributing_closed_partitions_is_remembered() -> None:
+    """Who read children before their closed parent has ended cannot say by one cursor what it has of both."""
+    closed = grown(layout_of(feed()), Method.CLOSE, 2, Offset(7))
+    assert not closed.crossed and not grown(layout_of(feed()), Method.REDISTRIBUTE, 2, Offset(7)).crossed
+    crossed = grown(closed, Method.REDISTRIBUTE, 4, Offset(9))
+    assert crossed.crossed and grown(crossed, Method.CLOSE, 8, Offset(11)).crossed
 
 
 @given(st.integers(-10, 5000))
@@ -103,5 +115,5 @@ def test_every_event_is_in_exactly_one_partition_of_every_layout(
                 if key_hash % one.count == one.index and one.after < offset and (one.upto is None or offset <= one.upto)
             ]
             assert len(homes) == 1
-    listed = {one["id"] for one in discovery("1", feed(layout=layout), exactly_once=False, consistent=True)["partitions"]}
+    listed = {one["id"] for one in discovery(Identity("life", "1", False), feed(layout=layout), consistent=True)["partitions"]}
     assert len(listed) == len(layout.partitions)

@@ -158,6 +158,21 @@ def test_the_go_client_reads_v2_over_a_change_of_partitions(api: ApiProcess, met
     assert all(ids == sorted(ids, key=int) for ids in by_key(got).values())
 
 
+def test_the_go_client_reads_a_topic_that_was_made_without_a_thought_of_it(api: ApiProcess) -> None:
+    assert api.call("PUT", "/api/topics/for-go", {}).status == 201
+    assert api.call("PUT", "/api/topics/for-go", {"feed": {"relationsAsInt": True}}).status == 200
+    client, got = GoClient(f"http://127.0.0.1:{api.port}/feeds/for-go"), []
+    head = {"specversion": "1.0", "source": "/s", "type": "t"}
+    for n, method in enumerate(("close", "close", "redistribute")):
+        events = [{**head, "id": f"{n}{key}", "subject": key} for key in "abcdefgh"]
+        assert api.publish("for-go", events, "application/cloudevents-batch+json").status == 202
+        got += client.read_all(page_size=25)
+        body = {"method": method, "count": 2 << n}
+        assert api.call("POST", "/api/feeds/for-go/partitions", body).status == 200
+    got += client.read_all(page_size=25)
+    assert len(got) == len({event["id"] for event in got}) == 24
+
+
 def test_the_go_client_needs_relations_as_integers(api: ApiProcess) -> None:
     feed = Feed(api, 1)
     client = GoClient(f"http://127.0.0.1:{api.port}{feed.path}")
@@ -180,7 +195,26 @@ def test_the_go_client_silently_misses_what_comes_after_a_long_line(api: ApiProc
     """Why long lines are counted, and may be refused: everything behind one is lost to this reader, without an error."""
     feed = Feed(api, 1, maxEventBytes="1MiB")
     feed.publish({}, {"data": "x" * 66_000}, {})
-    assert [event["id"] for event in GoClient(f"http://127.0.0.1:{api.port}{feed.path}").read_once("0", "_first")] == ["1"]
+    client = GoClient(f"http://127.0.0.1:{api.port}{feed.path}")
+    assert [event["id"] for event in client.read_once("0", "_first")] == ["1"]
+
+
+@pytest.mark.parametrize("query", ["n=1&cursor0=_first", "n=2&cursor0=_first&cursor1=_first&headers=ce_id"])
+def test_a_long_line_has_a_checkpoint_directly_before_it(api: ApiProcess, query: str) -> None:
+    """So a reader that gives up there has everything before it for good, and gets nothing of that again."""
+    feed = Feed(api, 1, maxEventBytes="1MiB")
+    feed.publish({"subject": "a"}, {"subject": "a"}, {"subject": "a", "data": "x" * 66_000}, {"subject": "a"})
+    feed.publish({"subject": "a", "data": "x" * 66_000})
+    for body in (
+        feed.raw(f"?{query}").body,
+        feed.get("/events", token=feed.discover()["token"], partition=0, cursor="_first").body,
+    ):
+        lines = [json.loads(line) for line in body.splitlines()]
+        places = [n for n, line in enumerate(lines) if len(str(line)) > 66_000]
+        assert len(places) == 2
+        for n, id in zip(places, (3, 5), strict=True):
+            assert lines[n]["data"]["id"] == str(id) and lines[n - 1]["cursor"] == str(feed.after(id - 1))
+            assert lines[n - 1].get("partition") == lines[n].get("partition")
 
 
 def test_every_line_keeps_what_dotnet_and_go_rely_on(filled: Feed) -> None:

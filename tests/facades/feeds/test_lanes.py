@@ -92,6 +92,17 @@ def test_a_lane_is_read_like_any_feed(lane: Lane) -> None:
     assert sorted(apart[0].ids + apart[1].ids) == sorted(event["id"] for event in events)
 
 
+def test_who_waits_by_the_feed_of_a_deleted_subscription_is_let_go(lane: Lane) -> None:
+    start = taken_apart(lane.get("?n=1&cursor0=_last")).cursors[0]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lane.get, f"?n=1&cursor0={start}&wait=60")
+        until_waiting(lane.api, 1)
+        began = time.monotonic()
+        assert lane.api.call("DELETE", f"/api/subscriptions/{lane.name}").status == 204
+        assert taken_apart(waiting.result(60)).cursors == {0: start}
+        assert time.monotonic() - began < 20
+
+
 def test_a_lane_may_be_waited_for(lane: Lane) -> None:
     offsets = publish(lane.api, 3)
     lane.route(offsets[:1])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
-from tests.api_process import ApiProcess
+from tests.api_process import ApiProcess, an_api
 from tests.facades.feeds.reading import Feed, by_key, code_of, taken_apart
+from tidings.backup import archive
+from tidings.clock import Instant
+from tidings.serve import folder as data_folder
 
 
 def test_ft_15_the_token_is_judged_first(api: ApiProcess) -> None:
@@ -184,10 +188,22 @@ def test_ft_33_relations_are_texts_or_integers(api: ApiProcess, as_int: bool) ->
     assert feed.discover()["partitions"][0] == {"id": "4", "cursorFromPartitions": [name(2), name(1)]}
 
 
-@pytest.mark.parametrize("first", [{}, {"firstPartitionId": 0}])
-def test_ft_33_integers_need_ids_from_one(api: ApiProcess, first: dict[str, int]) -> None:
-    answer = api.call("PUT", f"/api/topics/ints-{len(first)}", {"feed": {"relationsAsInt": True, **first}})
-    assert answer.status == 400 and "first_partition_id" in answer.json["detail"]
+def test_ft_33_integers_need_ids_from_one(api: ApiProcess) -> None:
+    answer = api.call("PUT", "/api/topics/ints", {"feed": {"relationsAsInt": True, "firstPartitionId": 0}})
+    assert answer.status == 400 and "firstPartitionId" in answer.json["detail"]
+    assert answer.json["errors"][0]["attribute"].endswith("feed.relationsAsInt")
+    feed = Feed(api, 1)
+    assert api.call("PUT", f"/api/topics/{feed.name}", {"feed": {"relationsAsInt": True}}).status == 400
+    feed.repartition("redistribute", 2)
+    assert api.call("PUT", f"/api/topics/{feed.name}", {"feed": {"relationsAsInt": True}}).status == 200
+
+
+def test_a_topic_begins_with_partition_one_unless_it_says_otherwise(api: ApiProcess) -> None:
+    assert api.call("PUT", "/api/topics/plain", {}).json["feed"]["firstPartitionId"] == 1
+    found = api.call("GET", "/feeds/plain").json
+    assert found["partitions"] == [{"id": "1"}]
+    answer = api.call("GET", f"/feeds/plain/events?token={found['token']}&partition=1&cursor=_first")
+    assert taken_apart(answer).events == []
 
 
 def test_ft_37_partition_ids_run_out_at_32767(api: ApiProcess) -> None:
@@ -232,3 +248,41 @@ def test_ft_35_what_was_published_is_in_the_next_read(api: ApiProcess) -> None:
     for worker in workers:
         worker.join(60)
     assert missed == [] and len(feed.all_v1(1, 0, pagesizehint=10_000)) == 1000
+
+
+def test_a_promise_ends_with_closed_partitions_that_are_redistributed(api: ApiProcess) -> None:
+    """A reader that takes partitions in any order meets events again there."""
+    feed = Feed(api, 1, duplicates="forever")
+    assert feed.repartition("close", 2).json["exactlyOnce"] is True
+    changed = feed.repartition("redistribute", 4).json
+    assert changed["exactlyOnce"] is False and changed == feed.discover()
+    other = Feed(api, 1, duplicates="forever")
+    assert other.repartition("redistribute", 2).json["exactlyOnce"] is True
+
+
+def test_a_withdrawn_promise_is_another_token(api: ApiProcess) -> None:
+    feed = Feed(api, 1, duplicates="forever")
+    token = feed.discover()["token"]
+    path = f"/api/topics/{feed.name}"
+    assert api.call("PUT", path, {"duplicates": "forever", "description": "other words"}).status == 200
+    assert feed.v2(0, "_first", token).events == []
+    assert api.call("PUT", path, {"duplicates": "forever", "feed": {"mayRepeat": True}}).status == 200
+    assert code_of(feed.get("/events", token=token, partition=0, cursor="_first")) == (409, "token-stale")
+
+
+def test_tokens_of_two_hubs_and_of_a_restored_one_differ(tmp_path: Path) -> None:
+    """Cursors of one log mean nothing in another, even where topics and partitions look the same."""
+    first, second, backup = tmp_path / "first", tmp_path / "second", tmp_path / "hub.tar"
+
+    def token(data: Path) -> str:
+        with an_api(data) as api:
+            assert api.call("PUT", "/api/topics/orders", {}).status in (200, 201)
+            return str(api.call("GET", "/feeds/orders").json["token"])
+
+    data_folder.prepare(first)
+    tokens = [token(first), token(first), token(second)]
+    archive.make(first, backup, Instant(0), lambda done: None)
+    for name in ("third", "fourth"):
+        archive.restore(backup, tmp_path / name, lambda done: None)
+        tokens.append(token(tmp_path / name))
+    assert tokens[0] == tokens[1] and len(set(tokens)) == 4

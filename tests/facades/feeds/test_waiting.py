@@ -128,6 +128,42 @@ def test_a_wait_of_v2_ends_at_once_when_partitions_grow(api: ApiProcess, monkeyp
     assert time.monotonic() - began < 8
 
 
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_who_waits_by_a_deleted_topic_is_let_go_at_once(api: ApiProcess, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Also when a topic of the same name is there again at once."""
+    monkeypatch.setattr(watching, "BEAT", 1000.0)
+    monkeypatch.setattr(hints, "LOOK_AGAIN", 1000.0)
+    feed = Feed(api, 1)
+    cursor, token = feed.v2(0, "_last").cursor, feed.discover()["token"]
+    with ThreadPoolExecutor(1) as pool:
+        if version == "v1":
+            waiting = pool.submit(feed.v1, 1, {0: cursor}, wait=60)
+        else:
+            waiting = pool.submit(feed.v2, 0, cursor, token, wait=60)
+        until_waiting(api, 1)
+        began = time.monotonic()
+        assert api.call("DELETE", f"/api/topics/{feed.name}").status == 204
+        assert api.call("PUT", f"/api/topics/{feed.name}", {}).status == 201
+        assert waiting.result(60).cursor == cursor
+        assert time.monotonic() - began < 20
+
+
+def test_a_wait_of_v2_ends_when_a_promise_is_withdrawn(api: ApiProcess) -> None:
+    feed = Feed(api, 1, duplicates="forever")
+    found, cursor = feed.discover(), feed.v2(0, "_last").cursor
+    assert found["exactlyOnce"] is True
+    with ThreadPoolExecutor(2) as pool:
+        new = pool.submit(feed.v2, 0, cursor, found["token"], wait=60)
+        old = pool.submit(feed.v1, 1, {0: cursor}, wait=60)
+        until_waiting(api, 2)
+        assert api.call("PUT", f"/api/topics/{feed.name}", {"duplicates": "off"}).status == 200
+        assert new.result(20).lines == [{"cursor": cursor}]
+        feed.publish({"id": "after"})
+        assert old.result(30).ids == ["after"]
+    assert code_of(feed.get("/events", token=found["token"], partition=0, cursor=cursor)) == (409, "token-stale")
+    assert feed.discover()["exactlyOnce"] is False
+
+
 def test_a_wait_ends_when_events_were_removed_before_they_could_be_read(
     api: ApiProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,12 +215,11 @@ def test_one_consumer_holds_only_so_many_requests_open_and_gets_further_answers_
 
 def test_who_has_events_to_read_needs_no_seat(tmp_path: Path) -> None:
     """The partitions of a busy feed must not starve because the quiet ones hold all seats."""
-    with a_guarded_api(tmp_path, 1) as (api, as_ann, _):
-        with waiting_socket(api, f"{PATH}60", "ann"):
-            api.call("PUT", "/api/topics/busy", {}, as_ann)
-            assert api.publish("busy", {"n": 1}, authorization="Bearer ann").status == 202
-            for _ in range(3):
-                assert len(taken_apart(api.call("GET", "/feeds/busy?n=1&cursor0=_first&wait=60", headers=as_ann)).events) == 1
+    with a_guarded_api(tmp_path, 1) as (api, as_ann, _), waiting_socket(api, f"{PATH}60", "ann"):
+        api.call("PUT", "/api/topics/busy", {}, as_ann)
+        assert api.publish("busy", {"n": 1}, authorization="Bearer ann").status == 202
+        for _ in range(3):
+            assert len(taken_apart(api.call("GET", "/feeds/busy?n=1&cursor0=_first&wait=60", headers=as_ann)).events) == 1
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,10 +50,21 @@ def opened(layout: Layout) -> list[FeedPartition]:
     return sorted((one for one in layout.partitions if not one.closed), key=lambda one: one.index)
 
 
-def token_of(key: str, layout: Layout) -> str:
-    """Changes with every layout, and never belongs to another feed (`key` is its own), also not to a former one of its name."""
-    digest = blake2b(f"{key}/{layout.generation}".encode(), digest_size=4).hexdigest()
-    return f"g{layout.generation}-{digest}"
+class Identity(NamedTuple):
+    """What a token stands for beside the layout: one feed of one life of the log, and what it promises.
+
+    `key` is the feed's own: not even a former feed of the same name has it.
+    """
+
+    life: str
+    key: str
+    exactly_once: bool
+
+
+def token_of(feed: Identity, layout: Layout) -> str:
+    """Changes with every layout, when the promise changes, and when the log behind it is another one."""
+    known = f"{feed.life}/{feed.key}/{layout.generation}/{feed.exactly_once:d}"
+    return f"g{layout.generation}-{blake2b(known.encode(), digest_size=6).hexdigest()}"
 
 
 def serves(layout: Layout, count: int) -> bool:
@@ -85,6 +96,7 @@ def grown(layout: Layout, method: Method, count: int, at: Offset) -> Layout:
         next_id=layout.next_id + count,
         counts=tuple(dict.fromkeys((*layout.counts, count))),
         switches=(*layout.switches, at),
+        crossed=layout.crossed or (method is Method.REDISTRIBUTE and any(one.closed for one in layout.partitions)),
     )
 
 
@@ -123,14 +135,14 @@ def _lineage(partition: FeedPartition, known: Mapping[int, FeedPartition]) -> tu
     return (partition.id, *_lineage(known[partition.starts_after], known))
 
 
-def discovery(key: str, feed: Feed, *, exactly_once: bool, consistent: bool) -> dict[str, Any]:
+def discovery(identity: Identity, feed: Feed, *, consistent: bool) -> dict[str, Any]:
     """What a reader of v2 learns first (FAPI-01 to FAPI-07)."""
     layout = layout_of(feed)
     name = int if feed.relations_as_int else str
     return {
-        "token": token_of(key, layout),
+        "token": token_of(identity, layout),
         "partitions": [_listed(one, name) for one in layout.partitions],
-        "exactlyOnce": exactly_once,
+        "exactlyOnce": identity.exactly_once,
         "consistent": consistent,
     }
 

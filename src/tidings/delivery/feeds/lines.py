@@ -68,13 +68,19 @@ def _asked(headers: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name in names} if ALL not in names else dict(headers)
 
 
-def finished(lines: list[bytes]) -> tuple[bytes, int]:
-    """The lines together, safe for every splitter, and how many of them are longer than some readers take."""
+def finished(lines: list[bytes], before: Callable[[int], bytes]) -> tuple[bytes, int]:
+    """The lines together, safe for every splitter, and how many of them are longer than some readers take.
+
+    Such a line has a checkpoint directly before it (`before` makes that of the nth line): a reader that gives up there has kept
+    everything up to it, and begins with the long line the next time.
+    """
     text = on_one_line(whole := b"".join(lines))
     if text is not whole:
         lines = [on_one_line(line) for line in lines]
-    longest = max(map(len, lines), default=0)
-    return text, sum(len(line) > LONGEST_LINE + 1 for line in lines) if longest > LONGEST_LINE + 1 else 0
+    if max(map(len, lines), default=0) <= LONGEST_LINE + 1:
+        return text, 0
+    long = [len(line) > LONGEST_LINE + 1 for line in lines]
+    return b"".join([before(n) + line if long[n] else line for n, line in enumerate(lines)]), sum(long)
 
 
 class Types:

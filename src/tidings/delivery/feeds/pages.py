@@ -1,6 +1,7 @@
 """One page of a feed: events after one cursor or several, in slices that take about a millisecond each.
 
 Cursors that stand at the same place share one scan. Each has its share of the page; what one leaves unused goes to the others.
+A page holds no more events than were asked for, but one for each cursor in any case: who gets none would seem to have ended.
 """
 
 from __future__ import annotations
@@ -72,8 +73,7 @@ class Page:
         self.over = self.overtaken = False
         self.last = Offset(0)
         self.whole: Slice | None = None
-        for place in places:
-            place.left = -(-wish.entries // len(places))
+        _share_out(self._budget, places)
 
     def ended(self, found: Found, at: Offset) -> Found:
         """What of these events is not after `at`, where the layout of the places has ended. The page is over."""
@@ -117,9 +117,8 @@ class Page:
         reading = [place for place in behind if place.left]
         rest = self._budget - self.served
         if behind and not reading and rest > 0:
-            for place in behind:
-                place.left = -(-rest // len(behind))
-            return behind
+            _share_out(rest, behind)
+            return [place for place in behind if place.left]
         return reading
 
     def _share(self, group: Sequence[Place]) -> Share:
@@ -162,3 +161,10 @@ class Page:
                 place.position = found.reached
         self.served += len(served)
         return served
+
+
+def _share_out(entries: int, places: Sequence[Place]) -> None:
+    """Give each place its share of so many events; where it does not come out even, those furthest behind get one more."""
+    each, over = divmod(entries, len(places))
+    for n, place in enumerate(sorted(places, key=lambda one: one.position)):
+        place.left = each + (n < over)

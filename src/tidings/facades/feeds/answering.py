@@ -13,10 +13,12 @@ from tidings.delivery.feeds.layout import end_of
 from tidings.delivery.feeds.lines import finished
 from tidings.delivery.feeds.pages import Found, Page
 from tidings.facades.feeds.asking import Asked
+from tidings.facades.feeds.finding import stands
 from tidings.facades.feeds.waits import NO_SEAT, Waits
 from tidings.facades.parts import Parts
 from tidings.ingest.protocol import CYCLE, cut, end_at_once
 from tidings.log.position import Offset
+from tidings.registry.model import Snapshot
 from tidings.server.asgi import Scope, Send
 
 HEADERS = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-store")]
@@ -37,6 +39,7 @@ class Answer:
         self._asked = asked
         self._by = by
         self._seat = NO_SEAT
+        self._snapshot: Snapshot | None = None
         self._cycle = scope.get(CYCLE)
         self._send = send
         self._began = self._answered = False
@@ -168,8 +171,10 @@ class Answer:
         key = (asked.line_key, found[0][0].partition)
         known = texts.get(key) if texts is not None else None
         if known is None:
-            event = asked.event
-            known = finished([event(place.partition, row) for place, rows in found for row in rows])
+            event, checkpoint = asked.event, asked.checkpoint
+            lines = [(place.partition, row) for place, rows in found for row in rows]
+            before = lambda n: checkpoint(lines[n][0], Offset(lines[n][1][0] - 1))  # noqa: E731
+            known = finished([event(partition, row) for partition, row in lines], before)
             if texts is not None:
                 texts[key] = known
         text, long = known
@@ -190,8 +195,17 @@ class Answer:
         return None if now is None else end_of(self._asked.feed.layout, now.feed)
 
     def _ended(self) -> bool:
-        """Whether the next request has to learn something else: other partitions, or that its cursor has expired (FEED-41)."""
-        return self._page.overtaken or self._layout_end() is not None
+        """Whether the next request has to learn something else: another token, no feed any more, an expired cursor (FEED-41)."""
+        return self._page.overtaken or self._changed()
+
+    def _changed(self) -> bool:
+        """Whether the feed is another one by now. Very cheap while nothing was changed: asked for everyone who waits."""
+        snapshot = self._parts.snapshot
+        if snapshot is self._snapshot:
+            return False
+        changed = not stands(self._parts, self._asked.feed, self._asked.version)
+        self._snapshot = None if changed else snapshot
+        return changed
 
     def _gone(self) -> bool:
         return self._cycle is not None and self._cycle.disconnected

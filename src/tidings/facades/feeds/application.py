@@ -128,7 +128,7 @@ class FeedDoor:
 def _discovered(feed: OpenFeed, query: Query) -> object:
     if query.means_v1 or feed.settings.versions is FeedVersions.V1:
         raise refused("n-missing", "n is missing: the number of partitions to divide the feed by, such as n=4")
-    return discovery(feed.key, feed.settings, exactly_once=feed.exactly_once, consistent=feed.consistent)
+    return discovery(feed.identity, feed.settings, consistent=feed.consistent)
 
 
 def _only(method: str, *allowed: str) -> None:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from tidings.access.principals import Principal, Right
 from tidings.delivery.feeds.lanes import LaneSource
-from tidings.delivery.feeds.layout import layout_of, token_of
+from tidings.delivery.feeds.layout import Identity, layout_of, token_of
 from tidings.delivery.feeds.pages import Source
 from tidings.delivery.feeds.sources import SharedSlices, TopicSource
 from tidings.errors import Malformed
@@ -31,22 +31,23 @@ class OpenFeed:
     """A feed that the caller may read. `key` is its own for ever: a feed made later under the same name has another."""
 
     label: str
+    life: str
     key: str
     settings: Feed
     layout: Layout
     source: Source
     promise: Callable[[], bool]
     topic: Topic | None = None
-    lane: LaneNumber | None = None
+    subscription: Subscription | None = None
+
+    @property
+    def identity(self) -> Identity:
+        """What its token stands for. Whether no event is ever shown twice is looked up when it is asked for."""
+        return Identity(self.life, self.key, self.promise())
 
     @property
     def token(self) -> str:
-        return token_of(self.key, self.layout)
-
-    @property
-    def exactly_once(self) -> bool:
-        """Whether no event is ever shown twice. Looked up when it is asked for."""
-        return self.promise()
+        return token_of(self.identity, self.layout)
 
     @property
     def consistent(self) -> bool:
@@ -80,6 +81,7 @@ class Feeds:
         """The feed of a topic."""
         return OpenFeed(
             label=str(topic.name),
+            life=self._parts.life,
             key=key_of(topic),
             settings=topic.feed,
             layout=layout_of(topic.feed),
@@ -96,12 +98,13 @@ class Feeds:
         counts = self._still_counts(subscription)
         return OpenFeed(
             label=f"{OF_SUBSCRIPTION}{subscription.name}",
+            life=self._parts.life,
             key=f"{OF_SUBSCRIPTION}{lane}",
             settings=settings,
             layout=layout_of(settings),
             source=LaneSource(self._parts.lanes, self._parts.reader, lane, [one.number for one in read], counts),
             promise=lambda: self._lane_repeats_nothing(lane, read),
-            lane=lane,
+            subscription=subscription,
         )
 
     def kept_by(self, subscription: Subscription) -> Kept:
@@ -141,9 +144,32 @@ def key_of(topic: Topic) -> str:
     return str(topic.number)
 
 
+def identity_of(parts: Parts, topic: Topic) -> Identity:
+    """What the token of a topic's feed stands for."""
+    return Identity(parts.life, key_of(topic), never_repeats(parts, topic))
+
+
 def never_repeats(parts: Parts, topic: Topic) -> bool:
-    """Whether no event is ever shown twice (FAPI-07)."""
-    return (topic.duplicates or parts.settings.topics.duplicates) == FOREVER and not topic.feed.may_repeat
+    """Whether no event is ever shown twice (FAPI-07), also not to readers that take partitions in any order."""
+    checked = (topic.duplicates or parts.settings.topics.duplicates) == FOREVER
+    return checked and not topic.feed.may_repeat and not layout_of(topic.feed).crossed
+
+
+def stands(parts: Parts, feed: OpenFeed, version: str) -> bool:
+    """Whether the next request for this feed would still be understood as this one was."""
+    if feed.subscription is not None:
+        one = parts.snapshot.subscriptions.get(feed.subscription.name)
+        return one is not None and one.lane == feed.subscription.lane and isinstance(one.delivery, Pull)
+    assert feed.topic is not None
+    now = parts.snapshot.topics.get(feed.topic.name)
+    if now is None or now.number != feed.topic.number:
+        return False
+    # Readers of v1 have no token: they notice neither other partitions nor another promise.
+    return version == "v1" or _token(parts, now) == _token(parts, feed.topic)
+
+
+def _token(parts: Parts, topic: Topic) -> str:
+    return token_of(identity_of(parts, topic), layout_of(topic.feed))
 
 
 def no_feed(text: str) -> Refused:

@@ -47,7 +47,7 @@ def _promises(feed: OpenFeed, retention: float, largest: int) -> dict[str, Any]:
         "aliases": list(settings.aliases),
         "versions": settings.versions,
         "partitions": len(opened(feed.layout)),
-        "exactlyOnce": feed.exactly_once,
+        "exactlyOnce": feed.identity.exactly_once,
         "consistent": feed.consistent,
         "retention": retention,
         "pageSize": {"default": PAGE, "max": LARGEST_PAGE},

@@ -65,8 +65,8 @@ class Waits:
     async def _waited(self, asked: Asked, reader: Patient, seconds: float) -> Offset | None:
         waiter = Waiter(min(place.position for place in asked.places), reader)
         if asked.feed.topic is None:
-            assert asked.feed.lane is not None
-            return await self._lanes.wait(asked.feed.lane, waiter, seconds)
+            assert asked.feed.subscription is not None
+            return await self._lanes.wait(asked.feed.subscription.lane, waiter, seconds)
         residues = tuple(sorted(place.index for place in asked.places))
         share = Share() if len(residues) == asked.count else Share(asked.count, residues)
         return await self._topics.wait(asked.feed.topic.number, Concern(share, asked.wish.types), waiter, seconds)

@@ -18,7 +18,7 @@ class FeedBody(Wire):
     )
     partitions: int | None = Field(default=None, description="Partitions at the start (1); only when the topic is made.")
     first_partition_id: int | None = Field(
-        default=None, description="The id of its first partition (0); only when the topic is made."
+        default=None, description="The id of its first partition (1); only when the topic is made."
     )
     relations_as_int: bool = Field(
         default=False,

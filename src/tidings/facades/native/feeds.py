@@ -12,7 +12,7 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.delivery.feeds.layout import Method, discovery
 from tidings.errors import NotFound
-from tidings.facades.feeds.finding import OF_SUBSCRIPTION, key_of, never_repeats
+from tidings.facades.feeds.finding import OF_SUBSCRIPTION, identity_of, key_of
 from tidings.facades.feeds.following import Followed, followed
 from tidings.facades.feeds.repartitioning import Repartitioning
 from tidings.facades.native.callers import Caller, PartsOf
@@ -58,7 +58,7 @@ async def change_partitions(
     caller.require(Right.ADMIN)
     growing: Repartitioning = request.app.state.repartitioning
     found = await growing.grow(name_in_path(topic, "topic"), Method(body.method), body.count, caller.name)
-    return discovery(key_of(found), found.feed, exactly_once=never_repeats(parts, found), consistent=True)
+    return discovery(identity_of(parts, found), found.feed, consistent=True)
 
 
 @router.get("/api/feeds/{feed:path}/cursorsets")

@@ -25,7 +25,9 @@ class TopicBody(Wire):
 
     name: str | None = Field(default=None, description="May be left out; where it is given it must be that of the address.")
     description: str = ""
-    retention: Duration | None = Field(default=None, description='How long events are kept: seconds, or "7d".')
+    retention: Duration | None = Field(
+        default=None, description='How long events are kept at least: seconds, or "7d". They are removed in the hour after it.'
+    )
     max_event_bytes: Size | None = Field(default=None, description='Largest event: bytes, or "64KiB".')
     duplicates: str | None = Field(
         None, description='Duplicate check by source and id: "off", a window such as "24h", "forever".'

@@ -13,6 +13,9 @@ from tidings.registry.rules.values import Fault, between, refuse
 
 PARTITIONS = (1, 1024)
 FIRST_IDS = (0, 32767 - 1023)
+FIRST_ID = 1
+"""Of new topics: readers of feedapi-go cannot tell a parent 0 from none. Topics from before may begin with 0."""
+
 ALIASES = 10
 
 _ALIAS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
@@ -21,7 +24,7 @@ _ALIAS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
 def feed_faults(feed: Feed) -> Iterator[Fault]:
     """Everything wrong with a feed in itself."""
     yield from between("feed.partitions", feed.partitions, PARTITIONS, "partitions")
-    yield from between("feed.first_partition_id", feed.first_partition_id, FIRST_IDS, "as an id")
+    yield from between("feed.firstPartitionId", feed.first_partition_id, FIRST_IDS, "as an id")
     if len(feed.aliases) > ALIASES:
         yield "feed.aliases", f"at most {ALIASES} aliases"
     for n, alias in enumerate(feed.aliases):
@@ -55,10 +58,11 @@ def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:
         refuse([wanted], lambda _: _changed_faults(before, after))
     # A check for duplicates that comes later does not look at what is there already.
     late = standing is not None and wanted.duplicates != standing.duplicates and wanted.duplicates == "forever"
+    first = FIRST_ID if standing is None else before.first_partition_id or 0
     settled = msgspec.structs.replace(
         after,
         partitions=_first_given(after.partitions, before.partitions, 1),
-        first_partition_id=_first_given(after.first_partition_id, before.first_partition_id, 0),
+        first_partition_id=_first_given(after.first_partition_id, first),
         layout=after.layout or before.layout,
         may_repeat=after.may_repeat or before.may_repeat or late,
     )
@@ -67,8 +71,10 @@ def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:
 
 
 def _relation_faults(feed: Feed) -> Iterator[Fault]:
-    if feed.relations_as_int and feed.first_partition_id == 0:
-        yield "feed.first_partition_id", "with relations_as_int it must be 1 or more: 0 would read as 'no parent'"
+    ids = {feed.first_partition_id} if feed.layout is None else {one.id for one in feed.layout.partitions}
+    if feed.relations_as_int and 0 in ids:
+        fault = "readers of integers take the partition 0 for 'no parent'; it needs a firstPartitionId of 1 or more"
+        yield "feed.relationsAsInt", f"{fault}, or that the partitions are redistributed first"
 
 
 def _first_given(*values: int | None) -> int | None:
@@ -79,4 +85,4 @@ def _changed_faults(before: Feed, after: Feed) -> Iterator[Fault]:
     if after.partitions not in (None, before.partitions or 1):
         yield "feed.partitions", "it counts when the topic is made; POST /api/feeds/{topic}/partitions changes the number"
     if after.first_partition_id not in (None, before.first_partition_id or 0):
-        yield "feed.first_partition_id", "it counts when the topic is made"
+        yield "feed.firstPartitionId", "it counts when the topic is made"
