@@ -30,6 +30,7 @@ _FILES = (
     DataFile("lanes.db", "it is written again from the log"),
     DataFile("duplicates.db", "it is written again from the log"),
     DataFile("cursorsets.db", "readers that let the hub keep their cursors begin again"),
+    DataFile("log.life", "readers of feeds discover them again"),
     DataFile("delivery-*.db", "everything that its lanes still hold is delivered again"),
 )
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tidings.errors import DataFolderUnusable
-from tidings.new_file import create
+from tidings.errors import DataFolderUnusable, tolerating
 from tidings.registry.credentials import SEALED
 
 KEY_FILE = "hub.key"
@@ -76,7 +75,7 @@ def hub_key(data: Path) -> Secret:
     path = data / KEY_FILE
     try:
         if not path.exists():
-            create(path, os.urandom(KEY_BYTES))
+            _create(path)
         key = path.read_bytes()
         if path.stat().st_mode & 0o077:
             path.chmod(0o600)
@@ -90,3 +89,27 @@ def hub_key(data: Path) -> Secret:
             expected=f"{KEY_BYTES} bytes",
         )
     return Secret(key)
+
+
+def _create(path: Path) -> None:
+    """Write a new key beside, then link it into place: nobody ever sees half a key, and the first one stays."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(os.urandom(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with tolerating(FileExistsError, doing="the making of the hub's key, another process was first"):
+            os.link(beside, path)
+    finally:
+        beside.unlink()
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

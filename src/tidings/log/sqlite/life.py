@@ -9,10 +9,10 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
+from tidings.data_files import write_durably
 from tidings.errors import DataFolderUnusable
 from tidings.log.position import EMBEDDED, START, Marks
 from tidings.log.sqlite.entries import LEAP
-from tidings.new_file import create
 
 LIFE_FILE = "log.life"
 """Made at the first start. Backups leave it out, so that a restored hub makes its own."""
@@ -26,7 +26,7 @@ def life_of(folder: Path, ends: Marks) -> str:
     path = folder / LIFE_FILE
     try:
         if not path.exists():
-            create(path, os.urandom(16).hex().encode())
+            write_durably(path, os.urandom(16).hex().encode())
         text = path.read_bytes()
     except OSError as error:
         raise DataFolderUnusable(f"the file cannot be read or made: {error.strerror}", at=str(path)) from error
