@@ -15,9 +15,10 @@ from tidings.config import load
 from tidings.delivery.push.credentials import access_of
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.exchange import GuardedExchange
-from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard, SystemLookup
+from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard
 from tidings.delivery.push.holding import Gateway, Holding
 from tidings.delivery.push.known_sender import KnownSender
+from tidings.delivery.push.name_lookup import SystemLookup
 from tidings.delivery.push.sender import Target
 from tidings.delivery.push.ways import Ways
 from tidings.registry.model import Provider, Push, Snapshot, Subscription
@@ -44,7 +45,7 @@ class Sending:
         self.subscription: Subscription = sealed(plain, BOX.seal)
         self.snapshot = Snapshot(revision=1)
         self.offer(provider)
-        self._lookup = SystemLookup(2.0)
+        self._lookup = SystemLookup(2.0, self.clock)
         ways = Ways(Guard(LOCAL, self._lookup), self.clock, 2.0)
         gateway = Gateway(GATEWAY, load(environ={}).gateway, self.clock)
         held = Holding(BOX, GuardedExchange(ways), lambda name: provider_of(name, self.snapshot), gateway, self.clock)

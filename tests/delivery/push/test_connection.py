@@ -222,18 +222,30 @@ def test_a_connection_closed_at_rest_is_not_used_again() -> None:
     assert raw.connections == 3
 
 
-def test_a_request_that_met_a_closing_connection_goes_out_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The endpoint closes a rested connection just as the request comes: no try is lost to that."""
-    monkeypatch.setattr(connections, "STALE", -1.0)
-    raw = Raw([OK, RESET], [OK])
+@pytest.mark.parametrize("end", [RESET, b""])
+def test_a_request_that_met_a_closing_connection_goes_out_once_more_at_once(end: bytes) -> None:
+    """The endpoint closes a kept connection right after an answer, or just as the next request comes: no try is lost to that."""
+    raw = Raw([OK, end], [OK])
     assert [status_of(answer) for answer in asked(raw, a_request(), a_request())] == [200, 200]
     assert (raw.connections, len(raw.requests)) == (2, 3)
 
 
-def test_a_connection_lost_in_full_use_is_a_cause_and_not_sent_twice() -> None:
-    raw = Raw([OK, RESET], [OK])
+def test_a_request_goes_out_once_more_only_once() -> None:
+    raw = Raw([OK, RESET], [RESET])
+    assert [status_of(answer) for answer in asked(raw, a_request(), a_request())] == [200, "connection-lost"]
+    assert len(raw.requests) == 3
+
+
+def test_a_connection_lost_after_the_first_byte_of_an_answer_is_a_cause_and_not_sent_twice() -> None:
+    raw = Raw([OK, [b"HTTP/1.1 ", 0.05, RESET]], [OK])
     assert [status_of(answer) for answer in asked(raw, a_request(), a_request())] == [200, "connection-lost"]
     assert len(raw.requests) == 2
+
+
+def test_a_new_connection_that_is_lost_is_a_cause_and_not_sent_twice() -> None:
+    raw = Raw([RESET], [OK])
+    assert [status_of(answer) for answer in asked(raw, a_request())] == ["connection-lost"]
+    assert len(raw.requests) == 1
 
 
 def test_rested_connections_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,12 +29,16 @@ BAD_ANSWER = "bad-answer"
 
 
 class Failed(Exception):
-    """No answer came; `cause` says why in a word. `unsent`: the endpoint has not seen the request."""
+    """No answer came; `cause` says why in a word. `unsent`: the endpoint has not seen the request.
 
-    def __init__(self, cause: str, *, unsent: bool = False) -> None:
+    `silent`: not one byte of an answer came.
+    """
+
+    def __init__(self, cause: str, *, unsent: bool = False, silent: bool = False) -> None:
         super().__init__(cause)
         self.cause = cause
         self.unsent = unsent
+        self.silent = silent
 
 
 class Place(NamedTuple):
@@ -87,7 +91,7 @@ class Connection(asyncio.Protocol):
             "_status",
             "_transport",
         ),
-        *("_silence", "_waiter", "alive", "fresh", "last", "place", "rested", "until"),
+        *("_silence", "_waiter", "alive", "last", "place", "rested", "until"),
     )
 
     def __init__(self, owner: Owner, place: Place) -> None:
@@ -102,7 +106,6 @@ class Connection(asyncio.Protocol):
         self._asked = ""
         self._complete = self._reusable = False
         self.alive = False
-        self.fresh = True
         self._silence = math.inf
         self.until = self.rested = self.last = 0.0
 
@@ -227,7 +230,6 @@ class Connection(asyncio.Protocol):
         self._silence = math.inf
         # What the endpoint has not read of this request would stand in the way of the next.
         if reuse and self.alive and self._transport is not None and not self._transport.get_write_buffer_size():
-            self.fresh = False
             self._owner.free(self)
         else:
             self._close()
@@ -239,7 +241,7 @@ class Connection(asyncio.Protocol):
         waiter, self._waiter = self._waiter, None
         self._close()
         if waiter is not None and not waiter.done():
-            waiter.set_exception(Failed(cause))
+            waiter.set_exception(Failed(cause, silent=not self._got))
 
     def _close(self) -> None:
         if self.alive:

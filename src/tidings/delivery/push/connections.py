@@ -17,9 +17,6 @@ IDLE_FOR = 30.0
 KEPT = 1000
 """Connections, idle and in use, beyond which no idle one is kept; the one that rested longest goes first."""
 
-STALE = 1.0
-"""Seconds of rest after which an endpoint may have closed a kept connection just as the next request went out."""
-
 TICK = 0.05
 REST_TICK = 1.0
 """Seconds between two looks at the clock, with and without requests on their way. An answer may be late by one TICK."""
@@ -55,17 +52,17 @@ class Connections:
         self._closed = False
 
     async def ask(self, place: Place, request: Request) -> Answer:
-        """Make a request at a place, over a kept connection where there is one."""
+        """Make a request at a place, over a kept connection where there is one; if that is lost, once more over a new one."""
         began = asyncio.get_running_loop().time()
         connection = self._kept(place)
         if connection is None:
             return await self._over_new(place, request, began)
-        stale = not connection.fresh and began - connection.rested > STALE
         try:
             return await self._begun(connection, request, began)
         except Failed as failed:
-            # The endpoint let go of it while it rested: what was sent has reached nobody.
-            if failed.cause != LOST or not stale:
+            # The endpoint closed a kept connection just as the request went out. That says nothing about how it is doing, and
+            # it is not to cost a try. Should it have read the request all the same, this is one of the repeats that may be.
+            if failed.cause != LOST or not failed.silent:
                 raise
         except asyncio.CancelledError:
             connection.abort()

@@ -6,11 +6,8 @@ second answer of the name server cannot lead elsewhere. Own lists, since `is_glo
 
 from __future__ import annotations
 
-import asyncio
 import re
-import socket
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -163,24 +160,3 @@ class Guard:
         if not found:
             raise Unresolved(f"{host} has no address")
         return found
-
-
-class SystemLookup:
-    """The machine's own resolver, on threads of its own, so that slow name servers hold up nothing else."""
-
-    def __init__(self, timeout: float, threads: int = 8) -> None:
-        self._timeout = timeout
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="lookup")
-
-    async def __call__(self, host: str, port: int) -> Sequence[str]:
-        loop = asyncio.get_running_loop()
-        answer = loop.run_in_executor(self._threads, _resolve, host, port)
-        return await asyncio.wait_for(answer, self._timeout)
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _resolve(host: str, port: int) -> Sequence[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))

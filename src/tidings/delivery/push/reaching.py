@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tidings.clock import Clock
 from tidings.config import PushSettings, ServerSettings
-from tidings.delivery.push.guard import Guard, SystemLookup, rules_of, told
+from tidings.delivery.push.guard import Guard, rules_of, told
+from tidings.delivery.push.name_lookup import SystemLookup
 from tidings.delivery.push.ways import Ways, authorities_in
 
 
@@ -14,7 +15,7 @@ class Reach:
     def __init__(self, push: PushSettings, server: ServerSettings, clock: Clock) -> None:
         self.rules = rules_of(push, server)
         self.sentence = told(self.rules, push)
-        self._lookup = SystemLookup(push.connect_timeout)
+        self._lookup = SystemLookup(push.connect_timeout, clock)
         self.guard = Guard(self.rules, self._lookup)
         self.ways = Ways(self.guard, clock, push.connect_timeout, authorities_in(push.ca_file))
 

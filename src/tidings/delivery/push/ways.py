@@ -17,11 +17,20 @@ from pyreqwest.http import Url
 from tidings.clock import Clock
 from tidings.delivery.push.connection import Answer, Failed, Place
 from tidings.delivery.push.connections import Connections, Request
-from tidings.delivery.push.guard import Guard
+from tidings.delivery.push.guard import Blocked, Guard, Unresolved
 from tidings.errors import Misconfigured
 
 JUDGED_FOR = 30.0
 """Seconds until a name is looked up and judged again. Open connections stay with the address that was judged."""
+
+LAST_GOOD_FOR = 600.0
+"""Seconds after that in which the last good answer serves while the name cannot be looked up."""
+
+PATIENCE = 0.25
+"""Seconds that an attempt waits for a new answer where it has an old one; the others go on with the old one at once."""
+
+AGAIN = 1.0
+"""Seconds until it is asked again whether there is a new answer."""
 
 WAYS = 3
 """Addresses of one name that are tried at the most."""
@@ -101,15 +110,29 @@ class Ways:
         self._asking: dict[Origin, asyncio.Task[Judged]] = {}
 
     async def to(self, origin: Origin) -> Judged:
-        """The judged ways to an origin. Raises Blocked or Unresolved. Concurrent callers share one lookup."""
-        known = self._judged.get(origin)
-        if known is not None and self._clock.monotonic() < known.until:
+        """The judged ways to an origin. Raises Blocked or Unresolved. Concurrent callers share one lookup.
+
+        When a new answer does not come soon, or not at all, the last good one serves for a while.
+        """
+        known, now = self._judged.get(origin), self._clock.monotonic()
+        if known is not None and now < known.until:
             return known
         asking = self._asking.get(origin)
+        if known is None or now >= known.until + LAST_GOOD_FOR:
+            return await asyncio.shield(asking or self._begun(origin))
         if asking is None:
-            asking = self._asking[origin] = asyncio.create_task(self._judge(origin))
-            asking.add_done_callback(lambda _: self._asking.pop(origin, None))
-        return await asyncio.shield(asking)
+            asking = self._begun(origin)
+            await asyncio.wait([asking], timeout=PATIENCE)
+        if asking.done() and not isinstance(asking.exception(), Unresolved):
+            return asking.result()
+        return known._replace(until=now + AGAIN)
+
+    def _begun(self, origin: Origin) -> asyncio.Task[Judged]:
+        asking = self._asking[origin] = asyncio.create_task(self._judge(origin))
+        asking.add_done_callback(lambda task: self._asking.pop(origin, None))
+        # Where the last good answer serves, nobody else takes the error.
+        asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return asking
 
     async def ask_one_of(self, ways: Sequence[Place], request: Request) -> tuple[Answer, Place]:
         """Ask at the first of these that can be connected to. Raises Failed."""
@@ -133,14 +156,19 @@ class Ways:
 
     async def _judge(self, origin: Origin) -> Judged:
         self._forget_stale()
-        addresses = await self._guard.addresses_of(origin.host, origin.port)
+        try:
+            addresses = await self._guard.addresses_of(origin.host, origin.port)
+        except Blocked:
+            # What was judged before is no longer the truth.
+            self._judged.pop(origin, None)
+            raise
         judged = Judged([_place(origin, address) for address in addresses[:WAYS]], self._clock.monotonic() + JUDGED_FOR)
         self._judged[origin] = judged
         return judged
 
     def _forget_stale(self) -> None:
         now = self._clock.monotonic()
-        for origin in [origin for origin, judged in self._judged.items() if judged.until <= now]:
+        for origin in [origin for origin, judged in self._judged.items() if judged.until + LAST_GOOD_FOR <= now]:
             del self._judged[origin]
 
 
