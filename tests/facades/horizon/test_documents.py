@@ -10,14 +10,14 @@ from tests.facades.horizon.worlds import API, a_rover, a_specification, an_entry
 from tidings import config
 from tidings.delivery.push.policy import policy_of
 from tidings.errors import Conflict, InvalidDocument, Malformed
-from tidings.facades.horizon.applying import Given, given, planned
+from tidings.facades.horizon.applying import API_VERSION, Given, given, planned
 from tidings.facades.horizon.bodies import documents_in
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.management import own_urls
-from tidings.facades.horizon.names import Team, subscription_id, team_of
+from tidings.facades.horizon.names import Team, paper_name, subscription_id, team_of
 from tidings.facades.horizon.rovers import Rover
-from tidings.facades.horizon.standing import Standing
-from tidings.registry.model import Exposure, Push, Snapshot, Stream, Subscription, Topic
+from tidings.facades.horizon.standing import Shelf, Standing
+from tidings.registry.model import Exposure, Paper, Push, Snapshot, Stream, Subscription, Topic
 
 TEAM = Team("hub", "team")
 EQ = {"eq": {"field": "a", "value": 1}}
@@ -198,7 +198,8 @@ def test_an_address_of_the_hub_itself_is_refused() -> None:
         (a_rover(owner="me"), "spec.owner"),
         (a_rover(exposures=[{"basePath": "/api"}]), "spec.exposures[0]"),
         (exposing(eventType="orders"), "spec.exposures[0].eventType"),
-        (exposing(visibilty="world"), "spec.exposures[0].visibilty"),
+        (exposing(labels={}), "spec.exposures[0].labels"),
+        (subscribing(deliverytype="sse"), "spec.subscriptions[0].deliverytype"),
         (subscribing(payloadType=None), "spec.subscriptions[0].payloadType"),
         (subscribing(trigger={"selectionFilter": {"a": 1}}), "spec.subscriptions[0].trigger.selectionFilter"),
         (subscribing(trigger={"responseFilter": ["$.a.b"]}), "spec.subscriptions[0].trigger.responseFilter[0]"),
@@ -350,7 +351,107 @@ def test_the_same_document_twice_in_one_apply_is_refused() -> None:
 
 def test_an_entry_whose_event_type_is_misspelled_is_no_plain_api() -> None:
     raw = a_rover(subscriptions=[{"eventtype": "orders.v1", "deliveryType": "sse"}, {"basePath": "/plain/v1"}])
-    assert faults(raw) == {"spec.subscriptions[0].eventtype": "is not known; did you mean eventType? Nothing was removed"}
+    assert faults(raw) == {"spec.subscriptions[0].eventtype": "is not known here; did you mean eventType? Nothing was removed"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "path"),
+    [
+        ({"type": "orders.v1", "deliveryType": "sse"}, "spec.subscriptions[0].type"),
+        ({"event": "orders.v1", "deliveryType": "sse"}, "spec.subscriptions[0].event"),
+        ({"event_type": "orders.v1"}, "spec.subscriptions[0].event_type"),
+        ({"EventTypes": ["orders.v1"]}, "spec.subscriptions[0].EventTypes"),
+        ({"<<": {"eventType": "orders.v1"}}, "spec.subscriptions[0]"),
+        ({"deliveryType": "sse"}, "spec.subscriptions[0]"),
+        ({}, "spec.subscriptions[0]"),
+    ],
+)
+def test_an_entry_that_names_no_event_type_never_ends_what_stands(entry: dict[str, Any], path: str) -> None:
+    (reason,) = [reason for at, reason in faults(a_rover(subscriptions=[entry])).items() if at == path]
+    assert reason.endswith("Nothing was removed")
+
+
+TRIGGER_PATH = "spec.exposures[0].scopes[0].trigger"
+
+
+@pytest.mark.parametrize(
+    ("raw", "path", "meant"),
+    [
+        (exposing(scope=[]), "spec.exposures[0].scope", "scopes"),
+        (exposing(approvals="FOUREYES"), "spec.exposures[0].approvals", "approval"),
+        (exposing(visibilty="zone"), "spec.exposures[0].visibilty", "visibility"),
+        (exposing(trusted_teams=[]), "spec.exposures[0].trusted_teams", "trustedTeams"),
+        (exposing(approval={"stratgy": "FOUREYES"}), "spec.exposures[0].approval.stratgy", "strategy"),
+        (exposing(scopes=[{"name": "a", "triger": {}}]), "spec.exposures[0].scopes[0].triger", "trigger"),
+        (
+            exposing(scopes=[{"name": "a", "trigger": {"responsefilter": ["a"]}}]),
+            f"{TRIGGER_PATH}.responsefilter",
+            "responseFilter",
+        ),
+        (
+            exposing(scopes=[{"name": "a", "trigger": {"advancedFilter": {}}}]),
+            f"{TRIGGER_PATH}.advancedFilter",
+            "advancedSelectionFilter",
+        ),
+        (
+            subscribing(trigger={"selection-filter": {"a": "1"}}),
+            "spec.subscriptions[0].trigger.selection-filter",
+            "selectionFilter",
+        ),
+        (subscribing(scope=["a"]), "spec.subscriptions[0].scope", "scopes"),
+        (subscribing(triggers={}), "spec.subscriptions[0].triggers", "trigger"),
+    ],
+)
+def test_misspelled_protection_is_refused(raw: Any, path: str, meant: str) -> None:
+    assert faults(raw)[path] == f"is not known; did you mean {meant}?"
+
+
+def test_what_was_taken_before_stands_although_it_would_be_refused_today() -> None:
+    raw = a_rover(
+        exposures=[{"eventType": "orders.v1", "visibilty": "zone"}],
+        subscriptions=[an_entry(retryableStatusCodes=[200]), {"type": "other.v1"}],
+    )
+    name = paper_name("playground", "Rover", "hub--team--shop")
+    snapshot = Snapshot(revision=1, papers={name: Paper(name=name, text=raw, owner="hub--team")})
+    stood = Shelf(Ground()).standing(snapshot, "playground").rovers["hub--team--shop"]
+    assert [one.event_type for one in (*stood.exposures, *stood.subscriptions)] == ["orders.v1", "orders.v1"]
+
+
+@pytest.mark.parametrize(
+    ("members", "place", "reason"),
+    [
+        ({"deliveryPolicy": {"successStatusCodes": []}}, "deliveryPolicy.successStatusCodes", "must list at least one status"),
+        ({"deliveryPolicy": {"healthCheckSuccessStatusCodes": []}}, "deliveryPolicy.healthCheckSuccessStatusCodes", "at least"),
+        ({"retryableStatusCodes": [200]}, "retryableStatusCodes", "lists 200, which is a success"),
+        ({"retryableStatusCodes": [503, 200, 204]}, "retryableStatusCodes", "lists 200, 204, which are a success"),
+        (
+            {"retryableStatusCodes": [409], "deliveryPolicy": {"successStatusCodes": [200, 409]}},
+            "retryableStatusCodes",
+            "lists 409, which is a success",
+        ),
+    ],
+)
+def test_a_policy_that_contradicts_itself_is_refused(members: dict[str, Any], place: str, reason: str) -> None:
+    assert reason in faults(subscribing(**members))[f"spec.subscriptions[0].{place}"]
+
+
+def test_a_status_that_is_no_success_any_more_may_be_retried() -> None:
+    assert not faults(subscribing(retryableStatusCodes=[202], deliveryPolicy={"successStatusCodes": [200, 429]}))
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        ({**API, "metadata": {"name": "a"}}, {"kind": "is missing; it is Rover or EventSpecification"}),
+        ({**API, "kind": "rover"}, {"kind": "must be Rover or EventSpecification, found 'rover'"}),
+        (
+            {"kind": "Rover", "metadata": {"name": "a"}, "spec": {"zone": "a"}},
+            {"apiVersion": f"is missing; it is {API_VERSION}"},
+        ),
+    ],
+)
+def test_a_document_without_kind_or_version_is_told_which_there_are(raw: Any, told: dict[str, str]) -> None:
+    assert faults(raw) == told
 
 
 @pytest.mark.parametrize("spec", [{}, {"subscriptions": None}])

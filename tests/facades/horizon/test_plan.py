@@ -69,8 +69,10 @@ def test_hor_t41_a_second_exposure_a_type_without_version_and_a_misspelled_field
     second = door.apply(exposing(name="other"))
     assert second.status == 409 and violations(second).keys() == {"spec.exposures[0].eventType"}
     assert violations(door.apply(a_specification("orders"))).keys() == {"spec.type"}
-    (misspelled,) = door.parts(exposing(visibilty="world"))
-    assert misspelled["warnings"][0] == "spec.exposures[0].visibilty is not known and has no effect; did you mean visibility?"
+    assert violations(door.apply(exposing(visibilty="world"))).keys() == {"spec.exposures[0].visibilty"}
+    (misspelled,) = door.parts(a_rover("bill", subscriptions=[an_entry(payloadtype="data")]))
+    told = "spec.subscriptions[0].payloadtype is not known and has no effect; did you mean payloadType?"
+    assert told in misspelled["warnings"]
 
 
 def test_events_of_a_type_are_tracked_by_nobody_but_its_owner(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -71,11 +71,10 @@ def given(raw: Any, team: Team, ground: Ground) -> Given:
         return Given({}, "", "", "", None, place.findings)
     kind = place.member("kind").raw
     if kind not in KINDS:
-        place.member("kind").fault(f"must be {' or '.join(KINDS)}, found {kind!r}"[:200])
+        place.member("kind").unless_one_of(KINDS)
         return Given(raw, "", "", "", None, place.findings)
     place.only(MEMBERS)
-    if place.member("apiVersion").raw != API_VERSION:
-        place.member("apiVersion").fault(f"must be {API_VERSION}")
+    place.member("apiVersion").unless_one_of((API_VERSION,))
     wish = read(place, ground)
     written = place.member("metadata").member("name").raw
     name = written if isinstance(written, str) else ""

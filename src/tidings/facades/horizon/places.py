@@ -17,13 +17,28 @@ class Finding(NamedTuple):
     reason: str
 
 
+def near_miss(name: str, known: Collection[str]) -> str | None:
+    """Which of these names was probably meant: the same but for letter case, dashes or a few letters."""
+    by_letters = {_letters(one): one for one in known}
+    near = difflib.get_close_matches(_letters(name), by_letters, n=1, cutoff=0.75)
+    return by_letters[near[0]] if near else None
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))[:100]
+
+
 @dataclass(slots=True)
 class Findings:
-    """What was found in one document: faults refuse it, conflicts contradict what stands, warnings are only told."""
+    """What was found in one document: faults refuse it, conflicts contradict what stands, warnings are only told.
+
+    `stands`: it was taken once and is only read again. What would be refused today must not end what it asked for then.
+    """
 
     faults: list[Finding] = field(default_factory=list)
     conflicts: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,13 @@ class Place:
         near = difflib.get_close_matches(self.path.rpartition(".")[2], self.beside, n=1, cutoff=0.8)
         hint = f"; there is a member {near[0]}, is it meant?" if near else ""
         self.findings.faults.append(Finding(self.path, reason + hint))
+
+    def slip(self, reason: str) -> None:
+        """A fault of a new document that is probably a slip of the pen; read all the same where it stands already."""
+        if self.findings.stands:
+            self.warn(reason)
+        else:
+            self.fault(reason)
 
     def conflict(self, reason: str) -> None:
         self.findings.conflicts.append(Finding(self.path, reason))
@@ -102,6 +124,13 @@ class Place:
             return default
         return found
 
+    def unless_one_of(self, values: Collection[str]) -> None:
+        """A fault unless it is one of these, letter by letter."""
+        if self.raw is None:
+            self.fault(f"is missing; it is {' or '.join(values)}")
+        elif self.raw not in values:
+            self.fault(f"must be {' or '.join(values)}, found {shortened(self.raw)}")
+
     def flag(self) -> bool:
         if self.raw is None or isinstance(self.raw, bool):
             return bool(self.raw)
@@ -119,12 +148,19 @@ class Place:
         found: float = self.raw
         return found
 
-    def only(self, known: Collection[str]) -> None:
-        """Warn about members that nobody reads (HOR-12)."""
+    def only(self, known: Collection[str], guarded: Collection[str] = ()) -> None:
+        """Warn about members that nobody reads (HOR-12); what looks like one of `guarded`, misspelled, is a fault.
+
+        Guarded is what protects data: left out by mistake, more would be delivered than was meant.
+        """
         for name in self.raw if isinstance(self.raw, Mapping) else ():
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+            if name in known:
+                continue
+            meant = near_miss(name, known)
+            if meant in guarded:
+                self.member(name).slip(f"is not known; did you mean {meant}?")
+            else:
+                hint = f"; did you mean {meant}?" if meant else ""
                 self.member(name).warn(f"is not known and has no effect{hint}")
 
     def filtering(self, make: Callable[[], object]) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import msgspec
 
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.names import is_word
-from tidings.facades.horizon.places import Place
+from tidings.facades.horizon.places import Place, near_miss
 from tidings.facades.horizon.specifications import type_text, version_in
 from tidings.facades.horizon.subscribing import SubscriptionWish, subscription_wish
 from tidings.facades.horizon.triggers import scope_trigger
@@ -21,6 +20,10 @@ EXPOSURE = ("eventType", "visibility", "additionalPublisherIds", "scopes", "appr
 _VISIBILITIES = {"world": "world", "zone": "zone", "enterprise": "enterprise"}
 _APPROVALS = {"auto": ApprovalMode.AUTO, "simple": ApprovalMode.MANUAL, "foureyes": ApprovalMode.FOUR_EYES}
 _STRATEGY = ("strategy", "trustedTeams")
+_SCOPE = ("name", "trigger")
+_TYPE_WORDS = ("type", "event", "events", "event-name", "eventName")
+"""What people write for eventType."""
+
 _UNVERSIONED = "names a type without a version such as v1; its specification would be refused"
 
 
@@ -93,7 +96,10 @@ def _letters_apart(one: str, other: str) -> int:
 
 
 def _events(entries: Place) -> list[Place]:
-    """The entries that are about events; others are plain APIs, which this hub knows nothing of."""
+    """The entries that are about events; plain APIs have a `basePath`, and this hub knows nothing of them.
+
+    Any other entry is refused: passed over as a plain API, it would end what stands.
+    """
     found = []
     for item in entries.items():
         if not item.is_object():
@@ -101,12 +107,13 @@ def _events(entries: Place) -> list[Place]:
         if "eventType" in item.raw:
             found.append(item)
             continue
-        near = difflib.get_close_matches("eventType", item.raw, n=1, cutoff=0.8)
-        if near:
-            # Taken for a plain API, it would end what stands.
-            item.member(near[0]).fault("is not known; did you mean eventType? Nothing was removed")
-        else:
+        meant = [name for name in item.raw if name in _TYPE_WORDS or near_miss(name, ("eventType",))]
+        if meant:
+            item.member(meant[0]).slip("is not known here; did you mean eventType? Nothing was removed")
+        elif "basePath" in item.raw:
             item.warn("has no eventType and is skipped")
+        else:
+            item.slip("has no eventType, and no basePath as a plain API has. Nothing was removed")
     return found
 
 
@@ -117,7 +124,7 @@ def _check_once(entries: Place, types: list[str]) -> None:
 
 def exposure_wish(place: Place, ground: Ground) -> ExposureWish | None:
     """What one entry of `exposures` asks for."""
-    place.only(EXPOSURE)
+    place.only(EXPOSURE, EXPOSURE)
     event_type = type_text(place.member("eventType"))
     if event_type is not None and version_in(event_type) is None:
         place.member("eventType").warn(_UNVERSIONED)
@@ -144,7 +151,7 @@ def _approval(place: Place) -> tuple[ApprovalMode, tuple[str, ...]]:
     """`approval: FOUREYES` with `trustedTeams` beside it, or both in one object with `strategy` (HOR-23)."""
     approval = place.member("approval")
     if isinstance(approval.raw, Mapping):
-        approval.only(_STRATEGY)
+        approval.only(_STRATEGY, _STRATEGY)
         mode: ApprovalMode = approval.member("strategy").word(_APPROVALS, ApprovalMode.MANUAL)
         return mode, (*approval.member("trustedTeams").texts(), *place.member("trustedTeams").texts())
     mode = approval.word(_APPROVALS, ApprovalMode.MANUAL)
@@ -156,7 +163,7 @@ def _scopes(place: Place, ground: Ground, event_type: str | None) -> Mapping[str
     for item in place.items():
         if not item.is_object():
             continue
-        item.only(("name", "trigger"))
+        item.only(_SCOPE, _SCOPE)
         name, trigger = item.member("name"), item.member("trigger")
         text = name.text()
         fault = None if text is None else name_fault(text)

@@ -133,7 +133,7 @@ class Shelf:
     def _wish(self, paper: Paper) -> Wish | None:
         known = self._read.get(paper.name)
         if known is None or known[0] is not paper:
-            known = self._read[paper.name] = (paper, read(Place(paper.text, "", Findings()), self._ground))
+            known = self._read[paper.name] = (paper, read(Place(paper.text, "", Findings(stands=True)), self._ground))
         return known[1]
 
 

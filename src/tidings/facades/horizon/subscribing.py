@@ -42,10 +42,12 @@ POLICY = (
     "probeIntervalSeconds",
 )
 RETENTIONS = {"1h": 3600.0, "1d": 86400.0, "3d": 3 * 86400.0, "5d": 5 * 86400.0, "7d": 7 * 86400.0}
+SUCCESS = ("200", "201", "202", "204")
 RETRYABLE = ("401", "429", "502", "503", "504")
 
 _WAYS = {"callback": "callback", "server_sent_event": "sse", "sse": "sse"}
 _PAYLOADS = {"data": Payload.DATA, "dataref": Payload.DATAREF, "data_ref": Payload.DATAREF}
+_GUARDED = ("trigger", "scopes")
 _UNVERSIONED = "names a type without a version such as v1"
 
 
@@ -64,7 +66,7 @@ class SubscriptionWish(msgspec.Struct, frozen=True, kw_only=True):
 
 def subscription_wish(place: Place, ground: Ground) -> SubscriptionWish | None:
     """What one entry asks for."""
-    place.only(MEMBERS)
+    place.only(MEMBERS, _GUARDED)
     event_type = type_text(place.member("eventType"))
     if event_type is not None and version_in(event_type) is None:
         place.member("eventType").warn(_UNVERSIONED)
@@ -131,8 +133,7 @@ def _wishes(place: Place) -> DeliveryWishes:
         policy.member("backoffMs").fault("is longer than backoffMaxMs")
     get = place.member("enforceGetHttpRequestMethodForHealthCheck").flag()
     well = policy.member("healthCheckSuccessStatusCodes")
-    if well.given and not well.raw:
-        well.fault("must list at least one status")
+    _check_some(well)
     return DeliveryWishes(
         preset="horizon",
         answers=_answers(place, policy),
@@ -159,13 +160,24 @@ def _answers(place: Place, policy: Place) -> dict[str, str]:
     """What answers mean where it differs from the preset: lists replace the whole list (HOR-35)."""
     answers: dict[str, str] = {}
     retryable, success = place.member("retryableStatusCodes"), policy.member("successStatusCodes")
+    _check_some(success)
+    again, well = _codes(retryable), _codes(success) if success.given else list(SUCCESS)
+    both = [code for code in again if code in well]
+    if both:
+        retryable.slip(f"lists {', '.join(both)}, which {'are' if len(both) > 1 else 'is'} a success (successStatusCodes)")
     if retryable.given:
         answers |= dict.fromkeys(RETRYABLE, "give-up")
-        answers |= dict.fromkeys(_codes(retryable), "wait")
+        answers |= dict.fromkeys(again, "wait")
     if success.given:
-        answers |= dict.fromkeys(("200", "201", "202", "204"), "give-up")
-        answers |= dict.fromkeys(_codes(success), "delivered")
+        answers |= dict.fromkeys(SUCCESS, "give-up")
+        answers |= dict.fromkeys(well, "delivered")
     return answers
+
+
+def _check_some(codes: Place) -> None:
+    """An empty list would mean that no answer is ever right."""
+    if codes.given and not codes.raw:
+        codes.slip("must list at least one status, such as 200")
 
 
 def _codes(place: Place) -> list[str]:

@@ -42,7 +42,7 @@ def scope_trigger(place: Place, regex: RegexRules, syntax: Syntax) -> Scope:
 def _trigger(place: Place, regex: RegexRules, syntax: Syntax, *, simple: str) -> Scope:
     if not place.given or not place.is_object():
         return Scope()
-    place.only(TRIGGER)
+    place.only(TRIGGER, TRIGGER)
     return Scope(filter=_filter(place, regex, simple), projection=_projection(place, syntax))
 
 
