@@ -86,6 +86,21 @@ def test_a_projection_that_changes_nothing_is_a_reference() -> None:
     assert not [row for row in rows if row[0] == BODY]
 
 
+def test_an_event_that_says_where_the_whole_payload_is_gets_a_body_although_nothing_is_taken_away() -> None:
+    referring = an_event(b'{"a":1}', datacontenttype="application/json", dataref="https://shop.example/1")
+    routes = [a_route(1, projection=excluding("zz")), a_route(2, scope=including("a")), a_route(3)]
+    lanes, rows, _ = routed(routes, [referring])
+    assert lanes == {1: [(10, b'{"a":1}')], 2: [(10, b'{"a":1}')], 3: [(10, None)]}
+    assert len([row for row in rows if row[0] == BODY]) == 1
+
+
+def test_a_consumers_filter_cannot_ask_for_the_address_that_a_scope_hides() -> None:
+    referring = an_event(b'{"a":1,"b":2}', datacontenttype="application/json", dataref="https://shop.example/1")
+    asking = where("@dataref exists")
+    lanes, _, _ = routed([a_route(1, scope=including("a"), filter=asking), a_route(2, filter=asking)], [referring])
+    assert lanes == {2: [(10, None)]}
+
+
 def test_equal_projections_of_one_event_are_one_body() -> None:
     same = [a_route(lane, projection=including("a")) for lane in range(1, 51)] + [a_route(51, projection=excluding("b"))]
     lanes, rows, _ = routed(same, [json_event({"a": 1, "b": 2}), json_event({"a": 1, "b": 3})])

@@ -8,9 +8,9 @@ import msgspec
 
 from tidings.events import jsontext, media
 from tidings.events.model import PLAIN, TEXT, VALUE, Event
+from tidings.events.stored import DATAREF
 
 MEMBERS = ("id", "type", "source", "specversion", "datacontenttype", "dataref", "time")
-DATAREF = "dataref"
 
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 _encode = msgspec.json.Encoder().encode

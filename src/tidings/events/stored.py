@@ -17,7 +17,10 @@ HEADERS = "$headers"
 BASE64 = "$base64"
 FORM = "$form"
 NOTES = "$notes"
+DATAREF = "dataref"
+"""The attribute that says where the whole payload is."""
 
+_NAMED = b'"dataref"'
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -47,6 +50,18 @@ def event_from(head: bytes, data: bytes | None) -> Event:
     transport, notes = attributes.pop(HEADERS, None), attributes.pop(NOTES, None)
     base64, form = attributes.pop(BASE64, False), attributes.pop(FORM, "")
     return Event(attributes, data, base64, transport or {}, form, notes or {})
+
+
+def has_reference(head: bytes) -> bool:
+    """Whether the publisher says where the payload can be fetched."""
+    return _NAMED in head and DATAREF in _decode(head)
+
+
+def without_reference(head: bytes) -> bytes:
+    """The head without the place of the payload: whoever gets a part of it must not learn where the rest is."""
+    if _NAMED not in head:
+        return head
+    return _encode({name: value for name, value in _decode(head).items() if name != DATAREF})
 
 
 def note_in(head: bytes, name: str) -> str:

@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from tidings.events.model import Event
+from tidings.events.stored import DATAREF
 from tidings.filters.algebra import Filter
 from tidings.filters.meaning import matches
 from tidings.filters.payload import is_json
@@ -53,4 +54,8 @@ def projected(projection: Projection | None, event: Event) -> Event | None:
         return event
     json = event.data is not None and is_json(event.attributes.get("datacontenttype"), event.base64, event.form)
     left = project(projection, event.data or b"") if json else None
-    return None if left is None else msgspec.structs.replace(event, data=left)
+    if left is None:
+        return None
+    # What is left out must not be found by its address either.
+    attributes = {name: value for name, value in event.attributes.items() if name != DATAREF}
+    return msgspec.structs.replace(event, attributes=attributes, data=left)

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tidings.events.stored import has_reference, without_reference
 from tidings.filters import RE2_ONLY, Filter, RegexRules
 from tidings.filters.algebra import all_of
 from tidings.filters.passage import Passage
@@ -136,7 +137,7 @@ class Views:
             Batch(
                 positions=[batch.positions[event] for event, _ in stripped],
                 topics=[batch.topics[event] for event, _ in stripped],
-                heads=[batch.heads[event] for event, _ in stripped],
+                heads=[_scoped(scope, batch.heads[event]) for event, _ in stripped],
                 datas=[data for _, data in stripped],
             )
         )
@@ -152,9 +153,10 @@ class _Payload:
 
     def __init__(self, head: bytes, data: bytes | None) -> None:
         self._data = data
+        self._refers = False
         self._left: dict[tuple[Projection | None, Projection | None], tuple[bytes, bytes] | None] = {}
         try:
-            self._kind = _kind(head)
+            self._kind, self._refers = _kind(head), has_reference(head)
         except (msgspec.MsgspecError, ValueError):
             self._data, self._kind = None, _Kind()
 
@@ -163,14 +165,28 @@ class _Payload:
         key = (scope, projection)
         if key not in self._left:
             data = self._apply(projection, self._apply(scope, self._data))
-            self._left[key] = None if data is None else (data, REFERENCE if data is self._data else digest_of(data))
+            self._left[key] = None if data is None else (data, self._digest(data, projected=_chooses(scope, projection)))
         return self._left[key]
+
+    def _digest(self, data: bytes, *, projected: bool) -> bytes:
+        """An entry with a body goes out without the publisher's `dataref`, so one that has it always gets a body."""
+        whole = data is self._data and not (projected and self._refers)
+        return REFERENCE if whole else digest_of(data)
 
     def _apply(self, projection: Projection | None, data: bytes | None) -> bytes | None:
         if projection is None or data is None:
             return data
         kind = self._kind
         return project(projection, data) if is_json(kind.datacontenttype, kind.base64, kind.form) else None
+
+
+def _scoped(scope: Projection, head: bytes) -> bytes:
+    """What a consumer's filter sees of a head: not where the rest of the payload is."""
+    return without_reference(head) if scope.paths else head
+
+
+def _chooses(*projections: Projection | None) -> bool:
+    return any(one is not None and one.paths for one in projections)
 
 
 def _at_first(passage: Passage) -> Filter | None:

@@ -24,10 +24,10 @@ PART = b'{"n":1.0%d}'
 
 
 async def publish_parts(
-    world: World, lane: LaneNumber, count: int, *, whole: Sequence[int] = (), bodies: bool = True
+    world: World, lane: LaneNumber, count: int, *, whole: Sequence[int] = (), bodies: bool = True, **more: str
 ) -> list[int]:
-    """Events of which the lane has only a part, but for those listed in `whole`."""
-    named = {"specversion": "1.0", "source": "/orders", "type": "order.created", "datacontenttype": "application/json"}
+    """Events of which the lane has only a part, but for those listed in `whole`. `more`: further attributes of all of them."""
+    named = {**more, "specversion": "1.0", "source": "/orders", "type": "order.created", "datacontenttype": "application/json"}
     events = [checked({**named, "id": str(n)}, WHOLE % n) for n in range(count)]
     drafts = [Draft(world.topic, world.clock.now(), 0, head_of(event), event.data) for event in events]
     offsets = [int(position.offset) for position in await world.log.append(drafts)]
@@ -48,6 +48,24 @@ def test_parts_and_whole_events_of_one_lane_arrive_as_they_are_kept(tmp_path: Pa
             await until(lambda: len(receiver.arrivals) == 3)
         assert sorted(datas(receiver)) == sorted([PART % 0, WHOLE % 1, PART % 2])
         assert sorted(json.loads(arrival.body)["id"] for arrival in receiver.arrivals) == ["0", "1", "2"]
+
+    in_world(tmp_path, scenario)
+
+
+def test_a_part_does_not_say_where_the_whole_is(tmp_path: Path) -> None:
+    """Neither on its way, nor as a dead letter."""
+
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world, [Answer(400)]) as (lane, receiver):
+            await publish_parts(world, lane, 2, whole=[1], dataref="https://shop.example/whole")
+            await until(lambda: len(receiver.arrivals) == 2)
+            await until(lambda: len(world.reader.dead_letters(lane, 0, 10)) == 2)
+            heads = {one.head for one in world.reader.dead_letters(lane, 0, 10)}
+        assert {json.loads(one.body)["id"]: "dataref" in json.loads(one.body) for one in receiver.arrivals} == {
+            "0": False,
+            "1": True,
+        }
+        assert sorted(b"dataref" in head for head in heads) == [False, True]
 
     in_world(tmp_path, scenario)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from tidings.events.stored import without_reference
 from tidings.log.block import DIGEST, REFERENCE, offsets_of
 from tidings.log.port import Block, BodyKey, Entry, Extent, LanesReader, Limit, LogReader, Row, Share, Slice
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
@@ -90,6 +91,7 @@ def _entries_of(block: Block) -> list[tuple[Position, bytes]]:
 
 
 def _row(entry: Entry, body: bytes | None) -> Row:
-    data = entry.data if body is None else body
-    size = len(entry.head) + len(data or b"") + 64
-    return entry.position.offset, entry.key_hash, entry.head, data, size
+    """The entry, or the part of it that this body is, which does not say where the whole is."""
+    head, data = (entry.head, entry.data) if body is None else (without_reference(entry.head), body)
+    size = len(head) + len(data or b"") + 64
+    return entry.position.offset, entry.key_hash, head, data, size

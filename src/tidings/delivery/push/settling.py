@@ -205,9 +205,8 @@ class Copies:
 
         Raises LogUnavailable: the copy is there, and not to be had now.
         """
-        position = position_of(lane.key, offset)
-        found = self._log.fetch([position])
-        for data in self._stripped.datas(lane.key, self._stripped.entries(lane.key, [offset]), found).values():
-            return found[position].head, data
+        found = self._log.fetch([position_of(lane.key, offset)])
+        for _, stored, data in self._stripped.payloads(lane.key, self._stripped.entries(lane.key, [offset]), found):
+            return stored.head, data
         letter = self._store.buried(lane.key, [offset]).get(offset)
         return (letter.head, letter.data) if letter is not None else (b"", None)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from tidings.delivery.push.store import LaneKey, position_of
+from tidings.events.stored import without_reference
 from tidings.log.block import DIGEST, REFERENCE, digest_in, offsets_of
 from tidings.log.port import Block, BodyKey, Entry, LanesReader
 from tidings.log.position import Offset, Position
@@ -65,7 +68,7 @@ class Stripped:
     def payloads(
         self, key: LaneKey, wanted: Sequence[LaneEntry], found: Mapping[Position, Entry]
     ) -> Iterator[tuple[LaneEntry, Entry, bytes | None]]:
-        """The same, each with what the log has of it."""
+        """The same, each with what the log has of it; the head of a part does not say where the whole is."""
         stripped = [entry for entry in wanted if entry.digest not in (REFERENCE, GONE)]
         keys = {entry: BodyKey(position_of(key, entry.offset), entry.digest) for entry in stripped}
         bodies = self._lanes.bodies(list(keys.values())) if keys else {}
@@ -77,4 +80,4 @@ class Stripped:
             if entry.digest == REFERENCE:
                 yield entry, stored, stored.data
             elif (body := bodies.get(keys[entry]) if entry in keys else None) is not None:
-                yield entry, stored, body
+                yield entry, msgspec.structs.replace(stored, head=without_reference(stored.head)), body
