@@ -31,6 +31,7 @@ from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
 from tidings.facades.all_doors import DOORS
 from tidings.facades.dead_letter_events import DeadLetterEvents
 from tidings.facades.door import Doors
+from tidings.facades.feeds.keeping import forget_unused
 from tidings.facades.native.publish import NativePublish
 from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
@@ -59,6 +60,9 @@ if TYPE_CHECKING:
 
 PUBLISH_FROM, PUBLISH_TO = "/api/topics/", "/events"
 BOARD_INTERVAL = 1.0
+CURSOR_SET_SWEEP = 600.0
+"""Seconds between two looks for cursor sets that nobody uses."""
+
 STOP_PATIENCE = 8.0
 """Seconds in which requests under way may finish when the hub stops."""
 
@@ -136,6 +140,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     stack.push_async_callback(tasks.end)
     tasks.start(duplicates.run(files.reader, windows_of(current.snapshot, settings.topics)))
     tasks.start(_sweep(parts, duplicates))
+    tasks.start(_forget_cursor_sets(parts))
     tasks.start(_show(tally, board))
     if settings.push.dead_letter_events:
         tasks.start(DeadLetterEvents(parts, files.delivery).run())
@@ -223,6 +228,13 @@ async def _sweep(parts: Parts, duplicates: DuplicateCheck) -> None:
         with tolerating(Unavailable, doing="the retention sweep"):
             await sweep.sweep(parts.snapshot)
             await duplicates.forget(windows_of(parts.snapshot, parts.settings.topics))
+
+
+async def _forget_cursor_sets(parts: Parts) -> None:
+    while True:
+        with tolerating(Unavailable, doing="forgetting unused cursor sets"):
+            await asyncio.to_thread(forget_unused, parts)
+        await asyncio.sleep(CURSOR_SET_SWEEP)
 
 
 async def _show(tally: Tally, board: Board) -> None:

@@ -76,6 +76,8 @@ class PipelineSettings:
 @dataclass(frozen=True, slots=True)
 class FeedSettings:
     long_polls: int
+    cursor_sets: int
+    cursor_set_expiry: Seconds
 
 
 @dataclass(frozen=True, slots=True)

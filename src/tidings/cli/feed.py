@@ -176,6 +176,8 @@ def cursors(
     if hub.json:
         print_json(found)
         return
+    for one in found["cursors"]:
+        one["lag"] = f"{one['lag']}{'' if one['lagWhole'] else '+'}"
     rows = [tuple(one.get(name) for name in _CURSOR_COLUMNS) for one in found["cursors"]]
     print_table(_CURSOR_HEADINGS, rows, empty="nobody keeps cursors here")
 

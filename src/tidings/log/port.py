@@ -175,8 +175,8 @@ class TopicSlices(Protocol):
     def slice(self, topic: TopicNumber, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
         """The next entries of the share after `after` and at or below `upto`. It may end early, even with no row at all."""
 
-    def count(self, topic: TopicNumber, after: Offset, share: Share, most: int) -> int:
-        """How many entries of the share (of one residue) are after `after`, counted up to `most`."""
+    def newest(self, topic: TopicNumber, after: Offset, most: int) -> Sequence[tuple[Offset, int]]:
+        """The newest entries after `after`, at most so many, in their order: offsets and key hashes. Takes long: use a thread."""
 
     def topics(self, after: Offset, upto: Offset) -> frozenset[TopicNumber]:
         """Which topics have entries in between."""

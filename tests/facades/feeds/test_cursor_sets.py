@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +14,13 @@ from tests.api_process import ApiProcess, an_api
 from tests.facades.feeds.reading import Feed, code_of, taken_apart
 from tests.facades.feeds.test_both_versions import metric
 from tidings.access.tokens import token_digest
+from tidings.clock import Instant
+from tidings.delivery.feeds.cursorsets import Kept, SetKey
+from tidings.delivery.feeds.sqlite import SqliteCursorSets
+from tidings.facades.feeds import following
+from tidings.facades.native import status
+from tidings.log.position import Offset, TopicNumber
+from tidings.log.sqlite.slices import SqliteSlices
 
 
 def test_ft_23_a_stored_cursor_survives_a_restart(tmp_path: Path) -> None:
@@ -146,3 +157,109 @@ def test_access_is_counted_by_consumer_feed_and_partition(api: ApiProcess) -> No
     feed.v2(0, "_first")
     assert metric(api, "tidings_feed_events_total", feed.name, 'partition="0"', 'consumer=""') == 14
     assert metric(api, "tidings_feed_requests_total", feed.name, 'version="v1"') == 1
+
+
+def test_the_lags_of_many_cursors_cost_one_look_at_each_topic(api: ApiProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    feeds = [Feed(api, 1), Feed(api, 4)]
+    for feed in feeds:
+        feed.publish_keyed(50)
+        for n in range(5):
+            feed.v1(8, dict.fromkeys(range(8), feed.after(n * 10)), cursorset=f"set-{n}")
+    looks: list[int] = []
+    newest = SqliteSlices.newest
+
+    def counted(self: SqliteSlices, topic: TopicNumber, *bounds: Any) -> Any:
+        looks.append(topic)
+        return newest(self, topic, *bounds)
+
+    monkeypatch.setattr(SqliteSlices, "newest", counted)
+    listed = api.call("GET", f"/api/feeds/{feeds[0].name}/cursorsets").json["cursors"]
+    assert len(listed) == 40 and len(looks) == 1
+    lags = [sum(one["lag"] for one in listed if one["name"] == f"set-{n}") for n in range(5)]
+    assert lags == [50, 40, 30, 20, 10] and all(one["lagWhole"] for one in listed)
+    looks.clear()
+    assert api.call("GET", "/metrics").status == 200
+    assert len(looks) == len(set(looks))
+
+
+def test_a_cursor_that_is_far_behind_is_counted_only_so_far(api: ApiProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "LOOKED_AT", 20)
+    feed = Feed(api, 1)
+    feed.publish_keyed(50)
+    for n in (0, 29, 30, 45):
+        feed.v1(1, {0: feed.after(n)}, cursorset=f"after-{n}")
+    listed = api.call("GET", f"/api/feeds/{feed.name}/cursorsets").json["cursors"]
+    assert {one["name"]: (one["lag"], one["lagWhole"]) for one in listed} == {
+        "after-0": (20, False),
+        "after-29": (20, False),
+        "after-30": (20, True),
+        "after-45": (5, True),
+    }
+
+
+def test_only_the_cursors_that_were_used_last_have_figures(api: ApiProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "CURSOR_SERIES", 2)
+    feed = Feed(api, 1)
+    for name in ("first", "second", "third", "second"):
+        feed.v1(1, {0: "_first"}, cursorset=name)
+    figures = [
+        line for line in api.call("GET", "/metrics").body.decode().splitlines() if line.startswith("tidings_feed_cursor_lag")
+    ]
+    assert len(figures) == 2 and all(any(name in line for line in figures) for name in ("second", "third"))
+
+
+def test_a_consumer_keeps_only_so_many_cursor_sets(tmp_path: Path) -> None:
+    with an_api(tmp_path, feeds={"cursor_sets": 3}) as api:
+        feed, other = Feed(api, 1), Feed(api, 1)
+        for name in ("a", "b"):
+            feed.v1(1, {0: "_first"}, cursorset=name)
+        other.v1(1, {0: "_first"}, cursorset="a")
+        refused = feed.get(n=1, cursor0="_first", cursorset="c")
+        assert code_of(refused) == (400, "cursorset-limit") and "feeds.cursor_sets = 3" in refused.json["detail"]
+        assert feed.v1(1, {0: "_first"}, cursorset="b").cursors, "what is kept already goes on"
+        assert api.call("DELETE", f"/api/feeds/{feed.name}/cursorsets/a").status == 204
+        assert feed.v1(1, {0: "_first"}, cursorset="c").cursors
+    with an_api(tmp_path, feeds={"cursor_sets": 3}) as api:
+        answer = api.call("GET", f"/feeds/{feed.name}?n=1&cursor0=_first&cursorset=d")
+        assert code_of(answer) == (400, "cursorset-limit"), "a restart forgets nothing"
+
+
+def test_sets_that_come_at_the_same_time_are_counted_too(tmp_path: Path) -> None:
+    with an_api(tmp_path, feeds={"cursor_sets": 5}) as api, ThreadPoolExecutor(20) as pool:
+        feed = Feed(api, 1)
+        answers = list(pool.map(lambda n: feed.get(n=1, cursor0="_first", cursorset=f"set-{n}"), range(20)))
+        assert sorted(answer.status for answer in answers) == [200] * 5 + [400] * 15
+
+
+def sets_in(data: Path) -> set[tuple[str, str]]:
+    with closing(SqliteCursorSets(data)) as sets:
+        return {(one.key.feed, one.key.name) for one in sets.listed()}
+
+
+def a_set(feed: str, name: str, partition: int, used: int) -> Kept:
+    return Kept(SetKey("ann", feed, name, "v1", 4), partition, Offset(1), Instant(used))
+
+
+def test_sets_that_nobody_uses_are_forgotten_whole(tmp_path: Path) -> None:
+    with closing(SqliteCursorSets(tmp_path)) as sets:
+        sets.save([a_set("1", "old", 0, 10), a_set("1", "old", 1, 20), a_set("1", "half", 0, 10), a_set("1", "half", 1, 99)])
+        assert sets.forget(Instant(50), frozenset()) == 2
+        assert {key.name for key in sets.held("ann")} == {"half"} and len(sets.listed()) == 2
+        assert sets.forget(None, frozenset()) == 0
+        assert sets.forget(None, {"1"}) == 2 and not sets.held("ann") and not sets.feeds()
+
+
+def test_a_hub_forgets_unused_sets_and_those_of_deleted_topics(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        kept, deleted = Feed(api, 1, name="kept"), Feed(api, 1, name="deleted")
+        for feed in (kept, deleted):
+            feed.v1(1, {0: "_first"}, cursorset="used")
+        assert api.call("DELETE", "/api/topics/deleted").status == 204
+    with closing(SqliteCursorSets(tmp_path)) as sets:
+        (number,) = {one.key.feed for one in sets.listed()} - {"2"}
+        sets.save([a_set(number, "ancient", 0, 1)])
+    with an_api(tmp_path) as api:
+        give_up = time.monotonic() + 20
+        while sets_in(tmp_path) != {(number, "used")}:
+            assert time.monotonic() < give_up, sets_in(tmp_path)
+            time.sleep(0.05)

@@ -67,8 +67,6 @@ def test_a_share_is_read_to_the_end_however_rare_it_is(tmp_path: Path, residues:
         seen += [row[0] for row in found.rows]
         after, steps = found.reached, steps + 1
     assert seen == [11, 4501] and steps > 2
-    assert slices.count(TOPIC, Offset(11), Share(1024, (3,)), 10) == 1
-    assert slices.count(TOPIC, Offset(0), Share(), 10) == 10
 
 
 def test_a_slice_tells_when_entries_after_its_start_were_removed(tmp_path: Path) -> None:
@@ -76,3 +74,10 @@ def test_a_slice_tells_when_entries_after_its_start_were_removed(tmp_path: Path)
     assert slices.extent(TOPIC) == (4, 10)
     assert slices.slice(TOPIC, Offset(3), ALL, Share(), Limit()).overtaken
     assert not slices.slice(TOPIC, Offset(4), ALL, Share(), Limit()).overtaken
+
+
+def test_the_newest_entries_are_told_by_offset_and_key_hash(tmp_path: Path) -> None:
+    slices = written(tmp_path, [a_draft(topic=TOPIC if n % 2 else TOPIC + 1, key_hash=100 + n) for n in range(1, 11)])
+    assert slices.newest(TOPIC, Offset(0), 100) == [(n, 100 + n) for n in (1, 3, 5, 7, 9)]
+    assert slices.newest(TOPIC, Offset(3), 2) == [(7, 107), (9, 109)]
+    assert slices.newest(TOPIC, Offset(9), 2) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, Protocol
 
 from tidings.clock import Instant
@@ -41,8 +42,20 @@ class CursorSets(Protocol):
     def listed(self, feed: str | None = None) -> Sequence[Kept]:
         """Every cursor, of one feed or of all."""
 
+    def used_last(self, most: int) -> Sequence[Kept]:
+        """The cursors of all feeds that were used last, at most so many."""
+
+    def held(self, consumer: str) -> AbstractSet[SetKey]:
+        """The sets of a consumer. Very cheap: asked whenever a cursor is to be kept."""
+
+    def feeds(self) -> AbstractSet[str]:
+        """The feeds that any set belongs to."""
+
     def delete(self, feed: str, consumer: str, name: str) -> int:
         """Forget a set; how many cursors it had."""
+
+    def forget(self, unused_since: Instant | None, feeds: AbstractSet[str]) -> int:
+        """Forget the sets of which no cursor was used since then (None: none), and all of these feeds; how many cursors."""
 
     def close(self) -> None:
         """Release the file. Safe to call twice."""

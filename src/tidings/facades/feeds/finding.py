@@ -99,7 +99,7 @@ class Feeds:
         return OpenFeed(
             label=f"{OF_SUBSCRIPTION}{subscription.name}",
             life=self._parts.life,
-            key=f"{OF_SUBSCRIPTION}{lane}",
+            key=lane_key(subscription),
             settings=settings,
             layout=layout_of(settings),
             source=LaneSource(self._parts.lanes, self._parts.reader, lane, [one.number for one in read], counts),
@@ -142,6 +142,11 @@ def reads(by: Principal, subscription: Subscription) -> bool:
 def key_of(topic: Topic) -> str:
     """What the feed of this topic is known by."""
     return str(topic.number)
+
+
+def lane_key(subscription: Subscription) -> str:
+    """What the feed of this subscription is known by."""
+    return f"{OF_SUBSCRIPTION}{subscription.lane}"
 
 
 def identity_of(parts: Parts, topic: Topic) -> Identity:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tidings.access.principals import EVERYONE, Principal
+from tidings.clock import SECOND, Instant
 from tidings.delivery.feeds.cursorsets import Keeper, Kept, SetKey
 from tidings.facades.feeds.asking import Asked, Stored
-from tidings.facades.feeds.finding import OpenFeed
+from tidings.facades.feeds.finding import OpenFeed, key_of, lane_key
+from tidings.facades.feeds.refusals import refused
 from tidings.facades.parts import Parts
 from tidings.log.position import Offset
 
@@ -18,6 +20,7 @@ class CursorKeeping:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._keeper = Keeper(parts.cursor_sets)
+        self._coming: set[SetKey] = set()
 
     def stored(self, by: Principal, feed: OpenFeed) -> Stored:
         """Finds what this consumer has stored about this feed."""
@@ -34,8 +37,32 @@ class CursorKeeping:
             return
         count = asked.count if asked.version == "v1" else 0
         key = SetKey(consumer_of(by), asked.feed.key, asked.keeping.name, asked.version, count)
+        self._refuse_one_too_many(key)
         now = self._parts.clock.now()
-        await self._keeper.keep([Kept(key, place.partition, Offset(place.start), now) for place in asked.places])
+        self._coming.add(key)
+        try:
+            await self._keeper.keep([Kept(key, place.partition, Offset(place.start), now) for place in asked.places])
+        finally:
+            self._coming.discard(key)
+
+    def _refuse_one_too_many(self, key: SetKey) -> None:
+        """A new set beyond the limit is refused. Those that are on their way to the disk count too."""
+        held, most = self._parts.cursor_sets.held(key.consumer), self._parts.settings.feeds.cursor_sets
+        if key in held or key in self._coming:
+            return
+        if len(held) + sum(one.consumer == key.consumer for one in self._coming - held) >= most:
+            detail = f"the hub keeps {len(held)} cursor sets of this consumer already, and at most feeds.cursor_sets = {most}"
+            raise refused("cursorset-limit", f"{detail}; use one of them, or let an administrator delete some")
+
+
+def forget_unused(parts: Parts) -> int:
+    """Forget the cursor sets that nobody has used for long, and those of feeds that are gone; how many cursors. Blocks."""
+    # First the feeds, then what is in force: a feed that is made meanwhile is among both or among neither.
+    feeds = parts.cursor_sets.feeds()
+    snapshot, expiry = parts.snapshot, parts.settings.feeds.cursor_set_expiry
+    there = {key_of(topic) for topic in snapshot.topics.values()} | {lane_key(one) for one in snapshot.subscriptions.values()}
+    since = Instant(parts.clock.now() - round(expiry * SECOND)) if expiry else None
+    return parts.cursor_sets.forget(since, feeds - there)
 
 
 def consumer_of(by: Principal) -> str:

@@ -20,6 +20,7 @@ TITLES: Mapping[str, str] = {
     "wait-invalid": "This is no time to wait",
     "types-conflict": "Wanted and unwanted types exclude each other",
     "cursorset-invalid": "This is no cursor set",
+    "cursorset-limit": "This consumer keeps as many cursor sets as it may",
     "resume-invalid": "This cannot be resumed",
     "resume-unknown": "Nothing was stored to resume from",
     "parameter-repeated": "A parameter is given twice",

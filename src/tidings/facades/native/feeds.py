@@ -12,7 +12,7 @@ from pydantic import Field
 from tidings.access.principals import Right
 from tidings.delivery.feeds.layout import Method, discovery
 from tidings.errors import NotFound
-from tidings.facades.feeds.finding import OF_SUBSCRIPTION, identity_of, key_of
+from tidings.facades.feeds.finding import OF_SUBSCRIPTION, identity_of, key_of, lane_key
 from tidings.facades.feeds.following import Followed, followed
 from tidings.facades.feeds.repartitioning import Repartitioning
 from tidings.facades.native.callers import Caller, PartsOf
@@ -41,7 +41,10 @@ class CursorView(Wire):
     partition: int
     cursor: str
     last_used: str
-    lag: int = Field(description="Events after it, counted up to 100,000.")
+    lag: int = Field(description="Events after it, as far as they were counted: see lagWhole.")
+    lag_whole: bool = Field(
+        description="False where there are more: 100,000 events of a feed are looked at, the newest ones, for all its cursors."
+    )
 
 
 class CursorList(Wire):
@@ -65,7 +68,8 @@ async def change_partitions(
 async def list_cursor_sets(feed: str, parts: PartsOf, caller: Caller) -> CursorList:
     """The cursors that consumers keep with the hub, when each was last used, and how far it is behind."""
     caller.require(Right.ADMIN)
-    found = await asyncio.to_thread(lambda: list(followed(parts, _key(parts, feed))))
+    key = _key(parts, feed)
+    found = await asyncio.to_thread(lambda: list(followed(parts, parts.cursor_sets.listed(key))))
     return CursorList(cursors=list(map(_view, found)))
 
 
@@ -88,7 +92,7 @@ def _key(parts: Parts, feed: str) -> str:
     if feed.startswith(OF_SUBSCRIPTION):
         subscription = parts.snapshot.subscriptions.get(name_in_path(feed[1:], "subscription"))
         if subscription is not None:
-            return f"{OF_SUBSCRIPTION}{subscription.lane}"
+            return lane_key(subscription)
     else:
         topic = parts.snapshot.topics.get(name_in_path(feed, "topic"))
         if topic is not None:
@@ -107,4 +111,5 @@ def _view(one: Followed) -> CursorView:
         cursor=str(kept.offset),
         last_used=time_of(kept.used) or "",
         lag=one.lag,
+        lag_whole=one.whole,
     )

@@ -27,6 +27,8 @@ from tidings.registry.model import ApprovalState, Name, Snapshot, Subscription
 router = APIRouter(tags=["operating"])
 
 PARTS = ("api", "pipeline", "deliver")
+CURSOR_SERIES = 1000
+"""Kept cursors that have a figure: those that were used last."""
 
 
 class PartView(Wire):
@@ -197,7 +199,7 @@ def _metrics(parts: Parts) -> str:
 
 
 def _cursors(parts: Parts) -> Iterator[Series]:
-    for one in followed(parts):
+    for one in followed(parts, parts.cursor_sets.used_last(CURSOR_SERIES)):
         kept = one.kept
         labels = {"consumer": kept.key.consumer, "feed": one.feed, "cursorset": kept.key.name, "partition": str(kept.partition)}
         yield metrics.gauge("tidings_feed_cursor_lag_events", one.lag, version=kept.key.version, n=str(kept.key.n), **labels)

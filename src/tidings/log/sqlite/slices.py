@@ -26,7 +26,9 @@ _SOME = f"""SELECT {_COLUMNS} FROM entries WHERE {_WITHIN} AND key_hash % ? IN (
 _AHEAD = f'SELECT "offset" FROM entries WHERE {_WITHIN} ORDER BY "offset" LIMIT 1 OFFSET ?'
 _LAST = 'SELECT "offset" FROM entries WHERE topic = ? ORDER BY "offset" DESC LIMIT 1'
 _REMOVED = "SELECT upto FROM removals WHERE topic = ?"
-_COUNT = f"SELECT count(*) FROM (SELECT 1 FROM entries WHERE {_WITHIN} AND key_hash % ? = ? LIMIT ?)"
+# One row, however many: between two rows the interpreter lock is let go of, and a busy event loop is slow to give it back.
+_NEWEST = """SELECT group_concat("offset"), group_concat(key_hash)
+             FROM (SELECT "offset", key_hash FROM entries WHERE topic = ? AND "offset" > ? ORDER BY "offset" DESC LIMIT ?)"""
 _TOPICS = 'SELECT DISTINCT topic FROM entries WHERE "offset" > ? AND "offset" <= ?'
 
 _MOST_LOOKED_AT = 2000
@@ -62,12 +64,13 @@ class SqliteSlices:
         full = cut or len(rows) == limit.entries
         return Slice(rows, Offset(rows[-1][0] if full else upto), overtaken=removed > after)
 
-    def count(self, topic: TopicNumber, after: Offset, share: Share, most: int) -> int:
-        """See `TopicSlices.count`."""
-        residue = share.residues[0] if share.residues else 0
+    def newest(self, topic: TopicNumber, after: Offset, most: int) -> Sequence[tuple[Offset, int]]:
+        """See `TopicSlices.newest`."""
         with self._counting.statements() as connection:
-            bounds = (topic, after, (1 << 63) - 1, share.modulus, residue, most)
-            return int(connection.execute(_COUNT, bounds).fetchone()[0])
+            offsets, hashes = connection.execute(_NEWEST, (topic, after, most)).fetchone()
+        if offsets is None:
+            return []
+        return sorted(zip(map(Offset, map(int, offsets.split(","))), map(int, hashes.split(",")), strict=True))
 
     def topics(self, after: Offset, upto: Offset) -> frozenset[TopicNumber]:
         """See `TopicSlices.topics`."""
