@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from tests.delivery.worlds import World, in_world, until
+from tests.delivery.worlds import World, final, in_world, until
 from tests.receivers import Answer, Receiver
 from tidings.log.position import LaneNumber
 
@@ -91,3 +91,20 @@ def test_healthy_endpoints_do_not_notice_the_bad_ones(tmp_path: Path) -> None:
         assert {world.reader.lane(lane).delivered for lane in lanes} == {3 * EVENTS}
 
     in_world(tmp_path, scenario, attempt_timeout="3s", total_inflight=1000)
+
+
+def test_endpoints_that_answer_late_leave_a_reserve_to_those_that_answer_quickly(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        with Receiver() as healthy, Receiver([Answer(200, delay=50)]) as late:
+            quick = world.subscribe("quick", healthy.url)
+            others = [world.subscribe(f"late{n}", late.url, attempt_timeout=60.0) for n in range(20)]
+            async with world.delivering():
+                await world.publish(1, quick)
+                await final(world, quick, 1)
+                await world.publish(1, *others, first=2)
+                await asyncio.to_thread(late.wait_for, 6)
+                await world.publish(30, quick, first=3)
+                await final(world, quick, 32)
+            assert len(late.arrivals) == 6
+
+    in_world(tmp_path, scenario, total_inflight=8)

@@ -12,7 +12,7 @@ from tests.delivery.worlds import quick_settings
 from tidings.clock import Instant
 from tidings.delivery.push.lane import LaneState
 from tidings.delivery.push.policy import policy_of
-from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.pushing import PushLane, Standing
 from tidings.delivery.push.schedule import LEAST_WINDOW, Schedule
 from tidings.delivery.push.store import LaneKey, Tally
 from tidings.log.position import LaneNumber, Partition
@@ -97,6 +97,39 @@ def test_lanes_that_get_no_answers_share_half_of_the_slots(make: MakeLane) -> No
     assert len(begun(schedule, make(101))) > 0
 
 
+def test_lanes_that_answer_late_share_half_of_the_slots_too(make: MakeLane) -> None:
+    schedule = Schedule(20)
+    late = [make(n) for n in range(100)]
+    for lane in late:
+        schedule.begin(lane)
+        schedule.end(lane, answered=True, seconds=15.0)
+    begun(schedule, *late)
+    assert schedule.busy == 10
+    assert {lane.window for lane in late} == {17}, "late is not too much"
+
+
+def test_a_reserve_stays_free_for_lanes_that_answer_quickly(make: MakeLane) -> None:
+    schedule, quick = Schedule(20), make(100)
+    schedule.begin(quick)
+    schedule.end(quick, answered=True, seconds=0.1)
+    begun(schedule, *(make(n) for n in range(100)))
+    assert schedule.busy == 15
+    assert begun(schedule, quick)[0] is quick
+
+
+def test_a_lane_of_which_more_is_known_by_now_waits_where_it_belongs(make: MakeLane) -> None:
+    schedule, lane = Schedule(4), make(1)
+    schedule.begin(lane)
+    schedule.offer(lane)
+    schedule.end(lane, answered=False)
+    others = [make(n) for n in range(2, 5)]
+    for other in others:
+        schedule.begin(other)
+        schedule.end(other, answered=False)
+        schedule.begin(other)
+    assert schedule.turn() is None, "slow lanes have their share"
+
+
 def test_a_lane_that_answers_again_leaves_the_slow_side(make: MakeLane) -> None:
     schedule, lane = Schedule(4), make(1)
     begun(schedule, lane)
@@ -131,4 +164,4 @@ def test_the_window_halves_when_the_endpoint_says_that_it_is_too_much(make: Make
     assert lane.window == 64
     schedule.begin(lane)
     schedule.end(lane, answered=True, pressed=True)
-    assert (lane.window, lane.slow) == (32, False)
+    assert (lane.window, lane.standing) == (32, Standing.QUICK)

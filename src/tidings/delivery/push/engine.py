@@ -251,7 +251,7 @@ class Engine:
             except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
                 logger.exception("an attempt for %s failed inside the hub", lane.name)
                 outcome = Outcome(cause="internal-error")
-            self._schedule.end(lane, outcome.status is not None, outcome.status in TOO_MUCH)
+            self._schedule.end(lane, outcome.status is not None, outcome.status in TOO_MUCH, outcome.duration)
             self._follow(job, self._settling.settle(lane, items, parcel, outcome))
             self._schedule.offer(lane)
             job = self._next()

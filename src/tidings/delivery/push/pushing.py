@@ -7,6 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Sequence
 from copy import copy
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -42,6 +43,14 @@ class Parcel(msgspec.Struct, gc=False):
     published: Instant = Instant(0)
     key: int = 0
     until: Instant = NEVER
+
+
+class Standing(IntEnum):
+    """What is known of how a lane's endpoint answers; see `schedule`."""
+
+    QUICK = 0
+    NEW = 1
+    SLOW = 2
 
 
 EXPIRED = "expired"
@@ -93,7 +102,20 @@ class PushLane:
             "more",
             "name",
         ),
-        *("policy", "queued", "pushing", "read", "ready", "reported", "retry", "slow", "state", "tally", "target", "window"),
+        *(
+            "policy",
+            "queued",
+            "pushing",
+            "read",
+            "ready",
+            "reported",
+            "retry",
+            "standing",
+            "state",
+            "tally",
+            "target",
+            "window",
+        ),
         *("alarm", "back_held", "back_ready", "back_turn", "batch", "gate", "held", "listener", "pace", "told"),
     )
 
@@ -118,7 +140,7 @@ class PushLane:
         self.more = True
         self.inflight = 0
         self.window = 0.0
-        self.slow = False
+        self.standing = Standing.NEW
         self.queued = False
         self.gate = Gate()
         self.held: dict[Offset, Parcel] = {}

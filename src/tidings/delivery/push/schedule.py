@@ -1,18 +1,22 @@
-"""Whose turn it is: fair between lanes, bounded in all, and never starved by endpoints that do not answer.
+"""Whose turn it is: fair between lanes, bounded in all, and never starved by endpoints that do not answer, or late.
 
 * Lanes with work stand in a queue and send one entry a turn.
 * A lane's window grows by one with every answer up to its limit, and halves when no answer came or one that says "too much".
 * A lane may not hold more attempts than are free, so that the last slots are never taken by lanes that have many already.
-* Lanes whose last attempt got no answer share at most half of all slots.
+* Lanes whose last attempt got no answer, or a slow one, share at most half of all slots.
+* They and lanes of which nothing is known yet share three quarters: the rest stays free for lanes that answer quickly.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.pushing import PushLane, Standing
 
 LEAST_WINDOW = 4
+
+SLOW_ANSWER = 2.0
+"""Seconds after which an answer is a slow one."""
 
 
 class Schedule:
@@ -21,10 +25,10 @@ class Schedule:
     def __init__(self, total: int) -> None:
         self._total = total
         self._slow_share = max(1, total // 2)
-        self._turns: deque[PushLane] = deque()
-        self._slow_turns: deque[PushLane] = deque()
-        self._slow_first = False
-        self._slow_busy = 0
+        self._unproven_share = max(1, total - total // 4)
+        self._turns: list[deque[PushLane]] = [deque() for _ in Standing]
+        self._order = deque(Standing)
+        self._busy = [0 for _ in Standing]
         self.busy = 0
         self.held = False
 
@@ -34,18 +38,21 @@ class Schedule:
             lane.listener.wake()
         if not lane.queued and lane.pushing and self._may_begin(lane):
             lane.queued = True
-            (self._slow_turns if lane.slow else self._turns).append(lane)
+            self._turns[lane.standing].append(lane)
 
     def turn(self) -> PushLane | None:
         """The lane that may begin one attempt now; it is no longer queued. None: nobody, or no slot is free."""
         while not self.held and self.busy < self._total:
-            queue = self._queue()
-            if queue is None:
+            standing = self._next_standing()
+            if standing is None:
                 return None
-            lane = queue.popleft()
+            lane = self._turns[standing].popleft()
             lane.queued = False
+            if lane.standing is not standing:
+                # More is known of it by now.
+                self.offer(lane)
             # A lane over its allowance is offered again when one of its own attempts ends.
-            if lane.pushing and self._may_begin(lane):
+            elif lane.pushing and self._may_begin(lane):
                 return lane
         return None
 
@@ -53,11 +60,13 @@ class Schedule:
         """The lane begins an attempt."""
         lane.inflight += 1
         self.busy += 1
-        self._slow_busy += lane.slow
+        self._busy[lane.standing] += 1
 
-    def end(self, lane: PushLane, answered: bool, pressed: bool = False) -> None:
-        """An attempt of the lane ended; whether an answer came, and whether it asked for less, decides how many come next."""
-        self._slow_busy -= lane.slow
+    def end(self, lane: PushLane, answered: bool, pressed: bool = False, seconds: float = 0.0) -> None:
+        """An attempt of the lane ended after so many seconds; whether an answer came, and whether it asked for less, decides
+        how many come next.
+        """
+        before = lane.standing
         lane.inflight -= 1
         self.busy -= 1
         limit = lane.policy.inflight if lane.policy is not None else 1
@@ -65,19 +74,29 @@ class Schedule:
             lane.window = min(limit, max(LEAST_WINDOW, lane.window / 2))
         elif lane.window < limit:
             lane.window += 1
-        if lane.slow is answered:
-            # The attempts still on their way change sides together with the lane.
-            self._slow_busy += -lane.inflight if answered else lane.inflight
-            lane.slow = not answered
+        lane.standing = Standing.QUICK if answered and seconds < SLOW_ANSWER else Standing.SLOW
+        # The attempts still on their way change sides together with the lane.
+        self._busy[before] -= 1 + lane.inflight
+        self._busy[lane.standing] += lane.inflight
 
-    def _queue(self) -> deque[PushLane] | None:
-        slow = self._slow_turns if self._slow_busy < self._slow_share else None
-        if slow and (self._slow_first or not self._turns):
-            self._slow_first = False
-            return slow
-        self._slow_first = True
-        return self._turns or None
+    def _next_standing(self) -> Standing | None:
+        """Whose turn it is among those who have work and a free slot."""
+        for _ in Standing:
+            self._order.rotate(-1)
+            if self._turns[self._order[-1]] and self._free_for(self._order[-1]) > 0:
+                return self._order[-1]
+        return None
+
+    def _free_for(self, standing: Standing) -> int:
+        """The slots that a lane of this standing may still take."""
+        free = self._total - self.busy
+        if standing is not Standing.QUICK:
+            slow = self._busy[Standing.SLOW]
+            free = min(free, self._unproven_share - self._busy[Standing.NEW] - slow)
+            if standing is Standing.SLOW:
+                free = min(free, self._slow_share - slow)
+        return free
 
     def _may_begin(self, lane: PushLane) -> bool:
         inflight = lane.inflight
-        return inflight < lane.window and (inflight == 0 or inflight < self._total - self.busy)
+        return inflight < lane.window and (inflight == 0 or inflight < self._free_for(lane.standing))
