@@ -7,9 +7,13 @@ taken) and waits for ever. One sweep per server looks at all connections now and
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import socket
 import struct
+import sys
+import termios
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -88,6 +92,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.phase = Phase.HEAD
         self.since = self.loop.time()
         self._unread = Unread.at(self.since)
+        self._left: int | None = None
         # Bytes that came since the head began, or since the last piece of body: what a parser may be holding back.
         self._held = 0
         self._chunk = 0
@@ -105,6 +110,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.clients.closed(self._address)
+        # A client that closes having read everything says so before; one that dies with something unread does not.
+        self._left = _ENDLESS if self._left is None else self._left
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -144,6 +151,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unparsed = self._declared_length()
         super().on_headers_complete()
         self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
+        # The transport forgets its protocol when the connection is lost.
+        self.cycle.connection = self  # type: ignore[attr-defined]
         if self.cycle is not None and self.scope["http_version"] == "1.0":
             self.cycle.send = _Unchunked(self.cycle)  # type: ignore[method-assign]
 
@@ -190,6 +199,20 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
+
+    def eof_received(self) -> None:
+        self._left = self.unacknowledged()
+        super().eof_received()
+
+    def unacknowledged(self) -> int:
+        """How many of the written bytes the client's machine has not acknowledged; all of them, if the connection broke."""
+        if self._left is not None:
+            return self._left
+        waiting = self.transport.get_write_buffer_size()
+        with suppress(OSError):
+            queued = fcntl.ioctl(self.transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+            waiting += int.from_bytes(queued, sys.byteorder)
+        return waiting
 
     def resume_writing(self) -> None:
         self._unread = Unread.at(self.loop.time())
@@ -341,6 +364,30 @@ async def handed_over(cycle: RequestResponseCycle | None) -> bool:
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
     return not cycle.disconnected
+
+
+def unacknowledged(cycle: RequestResponseCycle | None) -> int:
+    """How many bytes of the connection the client's machine has not acknowledged; very many, if it broke."""
+    connection = getattr(cycle, "connection", None)
+    return connection.unacknowledged() if isinstance(connection, LimitedProtocol) else 0
+
+
+def departed(cycle: RequestResponseCycle | None) -> bool:
+    """Whether the connection is closed, or closing."""
+    return cycle is not None and cycle.transport.is_closing()
+
+
+def ends_by_closing(cycle: RequestResponseCycle | None) -> bool:
+    """Whether the end of the answer is the end of the connection (HTTP/1.0)."""
+    return cycle is not None and not cycle.chunked_encoding
+
+
+def kept_open(cycle: RequestResponseCycle | None) -> Callable[[], None]:
+    """Keep the connection for a while after the answer, though its client wants none after it; what closes it then."""
+    if cycle is None or cycle.keep_alive:
+        return lambda: None
+    cycle.keep_alive = True
+    return cycle.transport.close
 
 
 def raw_answer(problem: Problem) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.builders import a_subscription
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tidings.delivery.push.sharing import owner_of
+from tidings.delivery.sse.stream import UNTAKEN, UNTAKEN_BYTES
 from tidings.delivery.sse.wire import TAKEN, Begun, Ending, Entry, Unpacker, Wish, socket_path, told_in, wish_message
 from tidings.events.stored import event_from
 from tidings.log.position import LaneNumber
@@ -90,16 +91,45 @@ def test_only_what_was_taken_is_final_and_the_rest_comes_again(tmp_path: Path) -
 def test_who_does_not_say_what_was_taken_is_sent_no_more_than_a_window(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         lane = streamed(world, "a")
-        await world.publish(200, lane)
+        await world.publish(UNTAKEN + 10, lane)
         async with world.delivering():
             door = await Door.at(world, Wish(lane))
             assert await door.next() == Begun()
-            assert len(await door.ids(64)) == 64
+            assert len(await door.ids(UNTAKEN)) == UNTAKEN
             waiting = asyncio.ensure_future(door.next())
             done, _ = await asyncio.wait([waiting], timeout=0.3)
             assert not done
             door.writer.write(TAKEN)
             assert isinstance(await waiting, Entry)
+
+    in_world(tmp_path, scenario)
+
+
+def test_large_entries_are_sent_two_at_a_time(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        lane = streamed(world, "a")
+        await world.publish(4, lane, subject="x" * UNTAKEN_BYTES)
+        async with world.delivering():
+            door = await Door.at(world, Wish(lane))
+            assert await door.next() == Begun()
+            assert await door.ids(2) == ["1", "2"]
+            door.writer.write(TAKEN)
+            assert await door.ids(1) == ["3"]
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_a_client_says_it_has_seen_is_final_though_nobody_saved_it(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        lane = streamed(world, "a")
+        positions = await world.publish(100, lane)
+        seen = positions[59].offset
+        async with world.delivering():
+            door = await Door.at(world, Wish(lane, after=seen, seen=seen))
+            assert await door.next() == Begun()
+            assert await door.ids(2) == ["61", "62"]
+            await until(lambda: world.reader.lane(lane).delivered == 60)
+            assert world.reader.lane(lane).low_water == seen
 
     in_world(tmp_path, scenario)
 

@@ -20,6 +20,7 @@ TYPES = (
     "idle.v1",
     "second.v1",
     "resumed.v1",
+    "own.v1",
     "cut.v1",
     "referred.v1",
     "shown.v1",
@@ -113,6 +114,13 @@ def test_hor_t34_a_stream_goes_on_after_the_last_event_seen(world: Streaming) ->
     assert [event["data"]["n"] for _, event in resumed] == [4, 5, 6, 7, 8, 9, 10]
     assert [event["httpHeaders"]["x-pubsub-offset-id"] for _, event in resumed] == [[message] for message, _ in resumed]
     assert [message for message, _ in resumed] == [message for message, _ in frames[3:]]
+
+
+def test_plain_lines_have_no_message_id_so_the_events_own_id_is_good_for_going_on(world: Streaming) -> None:
+    publish(world, "own.v1", 5)
+    seen = [json.loads(line) for line in read(world, "own.v1", "?maxNumber=3").answer().body.splitlines()]
+    lines = read(world, "own.v1", "?maxNumber=4", last_event_id=seen[0]["id"]).answer().body.splitlines()
+    assert [json.loads(line)["data"]["n"] for line in lines] == [2, 3, 4, 5]
 
 
 def test_hor_t35_streams_are_cut_where_their_client_asks(world: Streaming) -> None:

@@ -58,7 +58,7 @@ def test_an_open_stream_ends_when_its_subscription_becomes_a_callback(world: Str
 def test_what_is_past_its_retention_is_streamed_neither_at_first_nor_again(world: Streaming) -> None:
     lane = world.subscribe("short", retention="1s")
     world.publish(2, lane)
-    first = Reader(world.api, "/api/subscriptions/short/stream?limit=1").frames(1)
+    first = Reader(world.api, "/api/subscriptions/short/stream?limit=1").frames(2)
     began = time.monotonic()
     until(lambda: time.monotonic() > began + 1.2)
     world.publish(1, lane, first=3)

@@ -120,4 +120,4 @@ class StreamServer:
             item.due = min(item.due, now)
         lane.line_up(now)
         self._open.add(stream)
-        stream.attach(lane, Picking(lane, self._engine.reading, self._engine, self._clock, wish.after), wish.number)
+        stream.attach(lane, Picking(lane, self._engine.reading, self._engine, self._clock, wish.after), wish)

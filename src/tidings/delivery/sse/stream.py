@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from tidings.delivery.push.engine import Engine
+from tidings.delivery.push.lane import Item
 from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.sse.picking import Pick, Picking
 from tidings.delivery.sse.wire import (
@@ -27,12 +28,16 @@ from tidings.delivery.sse.wire import (
     wish_in,
 )
 from tidings.errors import LogUnavailable
+from tidings.log.position import Offset
 
 logger = logging.getLogger("tidings.delivery")
 
-UNTAKEN = 64
-UNTAKEN_BYTES = 64 << 10
-"""What may be on its way to one reader; one entry always may."""
+UNTAKEN = 1024
+UNTAKEN_BYTES = 256 << 10
+"""What may be on its way to one reader, or unread in its machine."""
+
+ALWAYS = 2
+"""So many entries may be on their way however large they are: the first is certain when the second has arrived."""
 
 AT_ONCE = 32
 """Entries sent in one go; then the event loop gets to see what else there is."""
@@ -67,6 +72,7 @@ class StreamConnection(asyncio.Protocol):
         self._sent: deque[Sent] = deque()
         self._untaken_bytes = 0
         self._remaining = -1
+        self._seen: Offset | None = None
         self._paused = False
         self._planned = False
         self._loop = asyncio.get_running_loop()
@@ -108,9 +114,11 @@ class StreamConnection(asyncio.Protocol):
 
     # ---- the lane
 
-    def attach(self, lane: PushLane, picking: Picking, number: int) -> None:
-        """Send the lane's entries from now on; `number` of them at the most (0: any number)."""
-        self._lane, self._picking, self._remaining = lane, picking, number or -1
+    def attach(self, lane: PushLane, picking: Picking, wish: Wish) -> None:
+        """Send the lane's entries from now on, as many as are wished for."""
+        self._lane, self._picking, self._remaining = lane, picking, wish.number or -1
+        # What waited behind a breaker is older than what may have been read meanwhile.
+        self._seen = wish.seen if lane.state.back is None else None
         self.lane = lane
         lane.listener = self
         if self._transport is not None:
@@ -137,7 +145,7 @@ class StreamConnection(asyncio.Protocol):
 
     def leave(self) -> None:
         """The lane is gone, or streamed no more."""
-        self.end(Ending.GONE)
+        self.finish(Ending.GONE)
 
     def close(self) -> None:
         """End without a word: the door may come again."""
@@ -187,20 +195,27 @@ class StreamConnection(asyncio.Protocol):
         if self._engine.holding:
             self._loop.call_later(LOOK_AGAIN, self.wake)
             return False
-        return not self._sent or (len(self._sent) < UNTAKEN and self._untaken_bytes < UNTAKEN_BYTES)
+        return len(self._sent) < ALWAYS or (len(self._sent) < UNTAKEN and self._untaken_bytes < UNTAKEN_BYTES)
 
     def _send_next(self) -> bool:
-        assert self._picking is not None and self._transport is not None
+        assert self._picking is not None and self._transport is not None and self._lane is not None
         pick = self._picking.next()
         if pick is None:
             return False
         parcel = pick.parcel
+        if pick.item is not None and self._was_seen(pick.item):
+            self._engine.streamed(self._lane, pick.item, parcel, 0.0)
+            return True
         delivery_id = parcel.headers["tidings-delivery-id"]
         self._sent.append(Sent(pick, self._loop.time()))
         self._untaken_bytes += len(parcel.body)
         self._remaining -= 1
         self._transport.write(entry_message(delivery_id, parcel.offset, parcel.published, parcel.body))
         return True
+
+    def _was_seen(self, item: Item) -> bool:
+        """Whether the client has said that it has this entry. What was asked for once more, or failed before, is sent."""
+        return self._seen is not None and item.offset <= self._seen and not item.again and not item.tries
 
     def _taken(self, count: int) -> None:
         """The client took the next entries."""

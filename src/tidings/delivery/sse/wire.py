@@ -49,12 +49,14 @@ class Wish(msgspec.Struct, frozen=True, array_like=True):
     """Which lane's stream. `after`: first everything after this offset once more, whatever became of it (HOR-143).
 
     `number`: how many at the most, 0 for any number. `terminate`: end the lane's stream instead of opening one.
+    `seen`: the client has everything up to this offset, whatever is known of it here.
     """
 
     lane: LaneNumber
     after: Offset | None = None
     number: int = 0
     terminate: bool = False
+    seen: Offset | None = None
 
 
 class Entry(NamedTuple):

@@ -22,7 +22,7 @@ from tidings.facades.horizon.states import topic_of
 from tidings.facades.horizon.tickets import LIFE, Tickets
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
-from tidings.facades.sse.messages import position_of
+from tidings.facades.sse.messages import last_seen
 from tidings.facades.sse.streaming import terminate
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import Stream, Subscription
@@ -102,7 +102,8 @@ class Streams:
             case "ticket":
                 await _json(send, {"ticket": self._tickets.give(subscription.name), "expiresIn": int(LIFE)}, shared)
             case _:
-                asked, style = self._asked(subscription, query, headers), self._style(subscription, query, headers, shared)
+                asked = await self._asked(subscription, query, headers)
+                style = self._style(subscription, query, headers, shared)
                 await answer_stream(self._parts, asked, style, scope, receive, send)
 
     async def _subscription(self, scope: Scope, place: Place, ticket: str | None, shared: Shared) -> Subscription:
@@ -132,20 +133,19 @@ class Streams:
             expected = "a page whose origin the setting sse.origins names"
             raise Forbidden("this page may not read streams", at="origin", found=origin.decode("latin-1"), expected=expected)
 
-    def _asked(self, subscription: Subscription, query: Query, headers: Headers) -> Asked:
+    async def _asked(self, subscription: Subscription, query: Query, headers: Headers) -> Asked:
         cut = Cut(
             number=int(_amount(query, "maxNumber", whole=True)),
             bytes=int(_amount(query, "maxBytes", whole=True)),
             seconds=60 * _amount(query, "maxMinutes"),
         )
-        last = _last_seen(query, headers)
-        after = position_of(self._parts, subscription.lane, last) if last else None
-        return Asked(subscription.lane, None if after is None else after.offset, cut)
+        after = await last_seen(self._parts, subscription, _last_event(query, headers))
+        return Asked(subscription.lane, after, cut)
 
     def _style(self, subscription: Subscription, query: Query, headers: Headers, shared: Shared) -> Style:
         settings, layout = self._parts.settings, _layout(subscription)
         kind = content_type(headers.get(b"accept"))
-        with_headers = query.get("includeHttpHeaders", "").lower() == "true" or bool(_last_seen(query, headers))
+        with_headers = query.get("includeHttpHeaders", "").lower() == "true" or bool(_last_event(query, headers))
         beats = settings.sse.keep_alive > 0 and kind == W3C
         return Style(
             kind,
@@ -173,7 +173,7 @@ def _layout(subscription: Subscription) -> Horizon:
     return subscription.delivery.layout
 
 
-def _last_seen(query: Query, headers: Headers) -> str:
+def _last_event(query: Query, headers: Headers) -> str:
     """The id of the event that a client saw last. A page that opens a stream anew can only write it into the address."""
     return headers.get(b"last-event-id", b"").decode("latin-1") or query.get("lastEventId", "")
 

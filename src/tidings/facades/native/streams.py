@@ -17,7 +17,7 @@ from tidings.events.compact import compact_event
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
-from tidings.facades.sse.messages import position_of
+from tidings.facades.sse.messages import last_seen
 from tidings.facades.sse.streaming import terminate
 from tidings.registry.model import Stream, Subscription
 
@@ -59,12 +59,11 @@ async def get_stream(
     parts: PartsOf,
     caller: Caller,
     limit: int = Query(0, ge=0, description="End after so many events; 0: never."),
-    last_event_id: Annotated[str, Header(description="Go on after this event, whatever became of those after it.")] = "",
+    last_event_id: Annotated[str, Header(description="Go on after this event: the frame's id, or the event's own.")] = "",
 ) -> Response:
     """Read a subscription's events as they come. A second stream ends the first; what was not read waits for the next."""
-    lane = _streamed(subscription_of(parts, caller, name)).lane
-    after = position_of(parts, lane, last_event_id) if last_event_id else None
-    asked = Asked(lane, None if after is None else after.offset, Cut(number=limit))
+    subscription = _streamed(subscription_of(parts, caller, name))
+    asked = Asked(subscription.lane, await last_seen(parts, subscription, last_event_id), Cut(number=limit))
     style = Style(W3C, frame, keep_alive=parts.settings.sse.keep_alive or KEEP_ALIVE, at_once=True)
     return _Streamed(parts, asked, style)
 

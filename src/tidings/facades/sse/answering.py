@@ -1,7 +1,7 @@
 """The answer that is a stream: frames as a door writes them, as fast as the client reads, within the limits it asked for.
 
-An entry is delivered when the kernel has taken its whole frame for the client. Status and headers go out with the first event or
-comment, so that a stream on which nothing came can still be answered otherwise.
+`receipts` says when an entry is delivered. Status and headers go out with the first event or comment, so that a stream on which
+nothing came can still be answered otherwise.
 """
 
 from __future__ import annotations
@@ -9,20 +9,28 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from tidings.delivery.sse.wire import Entry
 from tidings.errors import StreamIdle
 from tidings.facades.parts import Parts
+from tidings.facades.sse.receipts import Receipts
 from tidings.facades.sse.streaming import LaneStream, open_stream, refuse
-from tidings.ingest.protocol import CYCLE, handed_over, unbuffered
+from tidings.ingest.protocol import CYCLE, departed, ends_by_closing, handed_over, kept_open, unacknowledged, unbuffered
 from tidings.log.position import LaneNumber, Offset
 from tidings.server.asgi import Receive, Scope, Send
 
 COMMENT = b": keep-alive\n\n"
 W3C = "text/event-stream"
+
+LONGEST_END = 10.0
+"""Seconds in which a client may read the end of its stream; what it has not read then comes again."""
+
+HANDOVER = 0.5
+"""As above, where somebody else waits for the lane."""
+
+LOOK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +77,9 @@ async def answer_stream(parts: Parts, asked: Asked, style: Style, scope: Scope, 
         gone = asyncio.ensure_future(_until_gone(receive))
         gone.add_done_callback(lambda _: stream.alert())
         try:
-            with suppress(ClientGone):
-                await answer.run(gone)
+            await answer.run(gone)
+        except ClientGone:
+            answer.settle(ended=True)
         finally:
             gone.cancel()
 
@@ -94,8 +103,10 @@ class _Answer:
         self._started = False
         self._number = 0
         self._bytes = 0
+        self._receipts = Receipts()
 
     async def run(self, gone: asyncio.Future[None]) -> None:
+        """Write until it ends. Raises ClientGone, and what `answer_stream` raises."""
         if self._style.at_once:
             await self._write(b"")
         while not gone.done():
@@ -104,10 +115,11 @@ class _Answer:
                 await self._frames(entries)
             elif self._stream.over is not None or await self._pause():
                 break
+            self.settle()
             if self._reached():
                 break
         else:
-            return
+            raise ClientGone
         if not self._started and self._stream.over is not None:
             refuse(self._stream.over)
         await self._finish()
@@ -117,25 +129,31 @@ class _Answer:
         for entry in entries:
             frame = self._style.frame(entry)
             frames.append(frame)
+            self._receipts.wrote(entry.offset, len(frame), self._now())
             self._number += 1
             self._bytes += len(frame)
             if self._full():
                 break
         await self._write(b"".join(frames))
-        self._stream.taken(len(frames))
         self._event_at = self._now()
+
+    def settle(self, *, ended: bool = False) -> None:
+        """Tell what the client surely has. `ended`: it reads no more, or its stream is over."""
+        if self._receipts:
+            self._stream.taken(self._receipts.certain(unacknowledged(self._cycle), self._now(), ended=ended))
 
     async def _pause(self) -> bool:
         """Wait for something to happen; whether the stream has waited long enough."""
         now = self._now()
         comment, idle = self._written_at + self._style.keep_alive, self._event_at + self._style.idle
-        await self._stream.wait(min(comment, idle, self._ends()) - now)
+        await self._stream.wait(min(min(comment, idle, self._ends()) - now, self._receipts.look_in(now)))
         now = self._now()
         if now >= idle:
             if not self._started:
                 raise StreamIdle(f"nothing came for {self._style.idle:g} s", expected="a stream that is opened again")
             return True
         if now >= comment:
+            self._receipts.commented(len(COMMENT))
             await self._write(COMMENT)
         return False
 
@@ -163,8 +181,26 @@ class _Answer:
         self._written_at = self._now()
 
     async def _finish(self) -> None:
-        # Whoever reads the end and comes again is not given what was read already.
-        await self._stream.finish()
         if not self._started:
             await self._write(b"")
+        closing = ends_by_closing(self._cycle)
+        if closing:
+            await self._confirmed(closing)
+        close = kept_open(self._cycle) if not closing else None
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._confirmed(closing)
+        await self._stream.finish()
+        if close is not None:
+            close()
+
+    async def _confirmed(self, closing: bool) -> None:
+        """Wait until the client surely has everything. Where somebody waits for the lane, what is acknowledged counts."""
+        ends = self._now() + LONGEST_END
+        while self._receipts and not self._stream.lost:
+            handing_over = closing or self._stream.over is not None
+            if handing_over:
+                ends = min(ends, self._now() + HANDOVER)
+            self.settle(ended=handing_over or departed(self._cycle))
+            if self._now() >= ends or departed(self._cycle):
+                return
+            await self._stream.rest(min(LOOK, self._receipts.look_in(self._now())))

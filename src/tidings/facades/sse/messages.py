@@ -1,11 +1,17 @@
-"""Message ids as clients see them: which entry of a lane one stands for."""
+"""Ids as clients of streams know them: which entry of a lane one stands for."""
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
+from tidings.facades.fates import Asked, Fates
 from tidings.facades.parts import Parts
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position
+from tidings.registry.model import Subscription
+
+SAME_ID = 1000
+"""Events with one id that are looked at."""
 
 
 def position_of(parts: Parts, lane: LaneNumber, text: str) -> Position | None:
@@ -16,3 +22,20 @@ def position_of(parts: Parts, lane: LaneNumber, text: str) -> Position | None:
         return None
     known = name.lane == lane and name.partition == EMBEDDED and name.offset <= parts.lanes.routed().get(EMBEDDED, START)
     return Position(EMBEDDED, Offset(name.offset)) if known else None
+
+
+async def last_seen(parts: Parts, subscription: Subscription, text: str) -> Offset | None:
+    """The place of the event that a client saw last: by its message id or, among the last thousands, by the event's own id.
+
+    None: the subscription has no such event.
+    """
+    if not text:
+        return None
+    named = position_of(parts, subscription.lane, text)
+    return await asyncio.to_thread(_own, parts, subscription, text) if named is None else named.offset
+
+
+def _own(parts: Parts, subscription: Subscription, event_id: str) -> Offset | None:
+    found = Fates(parts).page(subscription, Asked(event=event_id, limit=SAME_ID)).fates
+    # The oldest of those that share an id: an event too many is better than one too few.
+    return found[-1].status.position.offset if found else None

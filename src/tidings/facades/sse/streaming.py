@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
@@ -21,8 +21,8 @@ from tidings.log.position import LaneNumber, Offset
 PATIENCE = 10.0
 PAUSE = 0.05
 FINISH = 1.0
-REMEMBERED = 1024
-"""Entries that were taken last. An owner that died may not have saved that they were; the client is not given them again."""
+REMEMBERED = 4096
+"""Entries that were written last. An owner that died may not know of them; the client is not given them again."""
 
 
 class Over(NamedTuple):
@@ -32,7 +32,10 @@ class Over(NamedTuple):
 
 
 class LaneStream:
-    """An open stream. One task reads it: look at `arrived`, write, `taken`; when there is nothing, `wait`."""
+    """An open stream. One task reads it: look at `arrived`, write all of it; say `taken` of what the client surely has.
+
+    When there is nothing, `wait`.
+    """
 
     def __init__(self, parts: Parts, wish: Wish) -> None:
         self._parts = parts
@@ -40,7 +43,9 @@ class LaneStream:
         self._event = asyncio.Event()
         self._owner: OwnerConnection | None = None
         self._lost_at: float | None = None
-        self._given: deque[Offset] = deque()
+        # What this owner sent and was not told of, in its order; and what no client surely has yet, whoever sent it.
+        self._owed: deque[Offset] = deque()
+        self._uncertain: set[Offset] = set()
         self._recent: deque[Offset] = deque(maxlen=REMEMBERED)
         self._repeated: set[Offset] = set()
         self._last: Offset | None = wish.after
@@ -62,49 +67,60 @@ class LaneStream:
             left = deadline - self._parts.clock.monotonic()
             if left < 0:
                 raise NotReady("the process that delivers does not answer", expected="try again in a moment")
-            if not self._lost():
+            if not self.lost:
                 await self.wait(left)
             elif not await self._connected():
                 await asyncio.sleep(PAUSE)
 
     def arrived(self) -> list[Entry]:
-        """What came since the last call. Say `taken` for each of them, in this order."""
+        """What came since the last call and has to be written."""
         owner = self._owner
         if owner is None:
             return []
         found = []
         while owner.arrived:
             entry = owner.arrived.popleft()
+            self._owed.append(entry.offset)
             if entry.offset in self._repeated:
                 self._repeated.discard(entry.offset)
-                owner.taken(1)
                 continue
             self._repeated.clear()
-            self._given.append(entry.offset)
+            self._uncertain.add(entry.offset)
+            self._recent.append(entry.offset)
+            self._last = entry.offset
             found.append(entry)
+        self._tell()
         return found
 
-    def taken(self, count: int) -> None:
-        """The client has so many more of what `arrived` gave."""
-        for _ in range(count):
-            self._last = self._given.popleft()
-            self._recent.append(self._last)
-        if self._owner is not None:
+    def taken(self, offsets: Iterable[Offset]) -> None:
+        """The client surely has these."""
+        self._uncertain.difference_update(offsets)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell the owner what was taken, in the order in which it sent."""
+        count = 0
+        while self._owed and self._owed[0] not in self._uncertain:
+            self._owed.popleft()
+            count += 1
+        if count and self._owner is not None:
             self._owner.taken(count)
 
     async def wait(self, seconds: float) -> None:
         """Until something may have happened, for so many seconds at the most."""
         if self.over is not None or (self._owner is not None and self._owner.arrived):
             return
-        if self._lost():
+        if self.lost:
             await self._find_again(seconds)
             return
+        await self.rest(seconds)
+
+    async def rest(self, seconds: float) -> None:
+        """Until something has happened, for so many seconds at the most."""
         self._event.clear()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)):
                 await self._event.wait()
-        except TimeoutError:
-            return
 
     async def finish(self) -> None:
         """Read no more. The owner knows of everything that was taken when this returns, if it is well."""
@@ -113,10 +129,7 @@ class LaneStream:
             return
         owner.finish()
         while not owner.lost and (left := ends - self._parts.clock.monotonic()) > 0:
-            self._event.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await self._event.wait()
+            await self.rest(left)
 
     def alert(self) -> None:
         """Something has happened: whoever waits looks again."""
@@ -131,7 +144,9 @@ class LaneStream:
     def _begun(self) -> bool:
         return self._owner is not None and self._owner.begun
 
-    def _lost(self) -> bool:
+    @property
+    def lost(self) -> bool:
+        """Whether the owner went away without a word."""
         return self._owner is None or (self._owner.lost and self._owner.ending is None)
 
     async def _find_again(self, seconds: float) -> None:
@@ -141,8 +156,8 @@ class LaneStream:
         if now - self._lost_at > PATIENCE:
             self._given_up = True
             return
-        # What the client has not taken comes again; what it has, may.
-        self._given.clear()
+        # What was written may come again; what of it was taken is told once more.
+        self._owed.clear()
         self._repeated = set(self._recent)
         after = None if self._wish.after is None else self._last
         self._wish = msgspec.structs.replace(self._wish, after=after, number=0)
@@ -167,7 +182,7 @@ async def open_stream(
     parts: Parts, lane: LaneNumber, after: Offset | None = None, number: int = 0
 ) -> AsyncIterator[LaneStream]:
     """The lane's stream; one that is open already ends. Raises NotReady when the lane's owner stays away, or a refusal."""
-    stream = LaneStream(parts, Wish(lane, after, number))
+    stream = LaneStream(parts, Wish(lane, after, number, seen=after))
     parts.waiting.tell(stream.alert)
     try:
         await stream.connect()
