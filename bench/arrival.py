@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from bench.figures import Figure, percentile
+from bench.micro_batch import empty_batches
 from bench.processes import cpu_seconds, memory
-from bench.routing import empty_batches
 from tests.faults.receiver import CountingReceiver
 from tests.hub import Hub
 

@@ -46,13 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The routing session, with the log registered as a source."""
+    """The routing session."""
     from tidings import config
     from tidings.pipeline import session
-    from tidings.pipeline.source import LogSource
 
     started = session.start(config.load(environ={}).pipeline, tmp_path_factory.mktemp("spark"))
-    started.dataSource.register(LogSource)
     yield started
     started.stop()
 

@@ -70,7 +70,6 @@ class PipelineSettings:
     driver_memory: str
     batch_events: int
     batch_bytes: Size
-    warm_interval: Seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.ingest.retention import GRACE, RetentionSweep
 from tidings.log.position import LaneNumber, Offset
 from tidings.observe.board import Board
-from tidings.pipeline.run import Tidying
+from tidings.pipeline.housekeeping import Housekeeping
 from tidings.registry.model import ProjectionText, Push
 
 pytestmark = pytest.mark.spark
@@ -68,7 +68,7 @@ def pass_by(world: World, seconds: float) -> int:
 
 def tidy_until(world: World, left: list[int]) -> None:
     """The pipeline's housekeeping, until only the bodies at these offsets are left."""
-    tidying = Tidying(world.parts)
+    tidying = Housekeeping(world.parts.lanes, world.parts.source, world.parts.log)
 
     def tidied() -> bool:
         tidying.step(time.monotonic())

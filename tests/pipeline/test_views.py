@@ -17,9 +17,10 @@ from tidings.events.model import Event
 from tidings.events.stored import head_of
 from tidings.filters.passage import Stop, through
 from tidings.log.block import DIGEST, REFERENCE
-from tidings.log.position import LaneNumber, TopicNumber, embedded
+from tidings.log.position import EMBEDDED, LaneNumber, TopicNumber, embedded
 from tidings.pipeline.route import Routing
-from tidings.pipeline.rows import ASIDE, BLOCK, BODY
+from tidings.pipeline.routed_rows import ASIDE, BLOCK, BODY
+from tidings.pipeline.routes import encode_route
 from tidings.registry.model import FilterText, ProjectionText, Route
 from tidings.registry.passages import passage_of
 
@@ -62,7 +63,7 @@ def routed(
         heads=[head_of(event) for event in events],
         datas=[event.data for event in events],
     )
-    rows, reached = Routing(routes).route(batch, offsets, budget)
+    rows, reached = Routing(map(encode_route, routes), EMBEDDED).route(batch, offsets, budget)
     bodies = {(row[2], row[5]): row[6] for row in rows if row[0] == BODY}
     return {row[1]: entries(row, bodies) for row in rows if row[0] == BLOCK and row[1] is not None}, rows, reached
 

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.builders import a_filter, a_subscription, a_topic
 from tidings import config
+from tidings.adapters import pipeline_parts
 from tidings.clock import Instant
 from tidings.log.block import REFERENCE, digest_in
 from tidings.log.port import Aside, BodyKey, Draft
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
-from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.board import Board
-from tidings.pipeline.route import RoutePlan, stage
-from tidings.pipeline.run import Parts, first_plan, start_query
-from tidings.pipeline.sinks import LaneSink, Stage
+from tidings.pipeline.process import RoutingLoop
+from tidings.pipeline.route import route_range
+from tidings.pipeline.spark_jobs import BUDGET, RouteRange, SparkFailed
 from tidings.registry.model import Exposure, Subscription, Topic
-from tidings.registry.store import open_reader, open_writer
+from tidings.registry.store import open_writer
 
 
 class World:
@@ -36,16 +35,17 @@ class World:
 
     def __init__(self, data: Path, **sections: dict[str, Any]) -> None:
         self.data = data
-        flags = {"data": str(data), "pipeline": {"warm_interval": "1s"}, **sections}
+        flags = {"data": str(data), **sections}
         self.settings = config.load(environ={}, flags=flags)
         self._runner = asyncio.Runner()
         self._registry = open_writer(data)
         self._log = self._runner.run(self._opened())
-        self.parts = Parts(SqliteLanesWriter(data), SqliteLogReader(data), open_reader(data))
+        self.parts = pipeline_parts(self.settings)
         self.lanes = SqliteLanesReader(data)
         self.board = Board(data / "run", "pipeline")
-        self._query: StreamingQuery | None = None
-        self._queries = 0
+        self._routing: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._failure = ""
 
     async def _opened(self) -> SqliteLogWriter:
         return SqliteLogWriter(self.data, self.settings.log)
@@ -73,26 +73,36 @@ class World:
         drafts = [_draft(data, topic) for data in datas]
         return [int(position.offset) for position in self._runner.run(self._log.append(drafts))]
 
-    def start(self, spark: SparkSession, chosen: Stage = stage, budget: int = 32 << 20) -> None:
-        """Start the query with a checkpoint of its own."""
-        self._queries += 1
+    def start(self, spark: SparkSession, route: RouteRange = route_range, budget: int = BUDGET) -> None:
+        """Route from where the lanes are, until `stop`."""
+        self._stop.clear()
+        loop = RoutingLoop(self.settings, spark, self.parts, self.board, self._stop)
+        loop.jobs.route, loop.jobs.budget = route, budget
+        self._routing = threading.Thread(target=self._run, args=(loop,), daemon=True)
+        self._routing.start()
 
-        def limited(frame: Any, plan: RoutePlan) -> Any:
-            return chosen(frame, replace(plan, budget=budget))
-
-        sink = LaneSink(first_plan(self.settings, self.parts), limited, self.parts.lanes, self.parts.registry, self.board)
-        self._query = start_query(self.settings, spark, sink, self.parts, self.data / f"checkpoint-{self._queries}")
+    def _run(self, loop: RoutingLoop) -> None:
+        try:
+            loop.run()
+        except SparkFailed as error:
+            self._failure = str(error)
 
     def stop(self) -> None:
-        if self._query is not None:
-            self._query.stop()
-            self._query = None
+        if self._routing is not None:
+            self._stop.set()
+            self._routing.join(60)
+            assert not self._routing.is_alive()
+            self._routing = None
 
     def failure(self, within: float = 180) -> str:
-        """Why the query ended by itself."""
-        assert self._query is not None
-        wait_until(lambda: self._query is not None and not self._query.isActive, within)
-        return str(self._query.exception())
+        """Why routing ended by itself."""
+        wait_until(lambda: self._routing is not None and not self._routing.is_alive(), within)
+        return self._failure
+
+    @property
+    def live(self) -> bool:
+        """Whether the log is followed now."""
+        return any(series.name == "tidings_routing_live" and series.value for series in self.board.face().series)
 
     def wait_routed(self, offset: int, within: float = 180) -> None:
         wait_until(lambda: self.routed() >= offset, within)

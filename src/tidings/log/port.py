@@ -111,7 +111,7 @@ class LogReader(Protocol):
         """The entries at these positions; one that was removed is missing from the answer."""
 
     def ends(self) -> Marks:
-        """The position of the newest entry of every partition. Cheap: called for every micro-batch."""
+        """The position of the newest entry of every partition. Cheap: called for every step of routing."""
 
     def count(self, after: Marks, upto: Marks) -> int:
         """How many entries of all topics are after `after` and at or below `upto`, commands left out. Cheap, however many.
@@ -254,6 +254,9 @@ class LanesWriter(Protocol):
 
     def trim(self, below: Marks) -> int:
         """Remove blocks that end at or below these marks, and bodies: their entries are gone from the log. How many blocks went."""
+
+    def rest(self) -> None:
+        """Nothing is being routed now: give back what only writing needs."""
 
     def sweep(self, log: Remains) -> Iterator[int]:
         """Remove bodies whose entries are gone from the log, though older ones of other topics are still there.

@@ -9,6 +9,7 @@ from tidings.observe.board import BUCKETS, Face, Labels, Series
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 HELP: Mapping[str, str] = {
+    "tidings_routing_live": "Whether routing follows the log live (1) or catches up with a backlog (0).",
     "tidings_routed_plainly_total": "Events that the plain reading of filters decided because the index could not; it should be 0.",
     "tidings_regex_set_aside_total": "Events set aside because a regular expression had used up its subscription's time.",
     "tidings_published_total": "Events acknowledged, by topic.",

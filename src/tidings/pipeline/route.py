@@ -1,84 +1,50 @@
-"""What is done: ranges of the log in, blocks of lane entries out. A stage from frame to frame, for a stream's batch and a range.
-
-Every Spark Python worker keeps the compiled router of the newest registry revision it was told of.
-"""
+"""What is done: the entries of a range in, blocks of lane entries out. The same for closed ranges and for live steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from tidings import filters
 from tidings.errors import FilterSyntaxError
 from tidings.filters import RE2_ONLY, RegexRules
 from tidings.filters.router import Batch, Matches, Router, RouteSpec
 from tidings.log.block import REFERENCE
-from tidings.log.position import EMBEDDED, START, Marks, embedded
-from tidings.log.sqlite.reader import Columns
-from tidings.pipeline.rows import BLOCK, ROUTED_SCHEMA, Row, as_arrow, aside, block, body, counted, merged, size, span
-from tidings.pipeline.source import pages, ranges_in
+from tidings.log.port import Limit
+from tidings.log.position import START, Partition
+from tidings.log.ranges import Columns, Range, RangeReader
+from tidings.pipeline.routed_rows import BLOCK, RoutedRow, aside, block, body, counted, merged, size, span
+from tidings.pipeline.routes import EncodedRoute, decode_route
 from tidings.pipeline.views import Seen, View, Views, both
-from tidings.pipeline.workers import settle
 from tidings.registry.model import Route
 from tidings.registry.passages import passage_of
-from tidings.registry.store import open_reader
+
+_PAGE = Limit(entries=5000, bytes=8 << 20)
 
 
-@dataclass(frozen=True, slots=True)
-class RoutePlan:
-    """Which routes are in force for a batch: those of `revision` that govern any position above `floor`.
+def route_range(routing: Routing, reader: RangeReader, wanted: Range, budget: int) -> Iterator[RoutedRow]:
+    """What comes of the entries of a closed range, as far as the budget allows, and how far that is.
 
-    `budget` bounds the bytes of lane entries and bodies that one task returns: past it the task stops and says how far it came,
-    and the sink asks again for the rest.
+    `budget` bounds the bytes of lane entries and bodies: past it, routing stops and says how far it came.
     """
-
-    data: Path
-    revision: int
-    floor: int
-    regex: RegexRules = RE2_ONLY
-    budget: int = 16 << 20
-
-
-def stage(frame: DataFrame, plan: RoutePlan) -> DataFrame:
-    """The routed form of what the ranges in `frame` stand for; `source.py` makes them."""
-    return frame.mapInArrow(partial(route_ranges, plan), ROUTED_SCHEMA)
-
-
-def route_ranges(plan: RoutePlan, ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker, one call for each task. The worker reads the log by itself: sending entries through Spark's Java process
-    costs more than reading and routing them."""
-    for after, upto in ranges_in(ranges):
-        yield from route_pages(plan, after, upto, pages(plan.data, after, upto))
-
-
-def route_pages(plan: RoutePlan, after: int, upto: int, pages: Iterator[Columns]) -> Iterator[pa.RecordBatch]:
-    """What came of the entries in (after, upto], as far as the budget allows, and how far that is."""
-    routing = _routing_for(plan)
-    blocks: list[Row] = []
-    spent, reached = 0, upto
-    for page in pages:
-        rows, reached = _routed(routing, page, plan.budget - spent)
+    assert wanted.upto is not None
+    blocks: list[RoutedRow] = []
+    spent, reached = 0, int(wanted.upto)
+    for page in reader.pages(wanted, _PAGE):
+        rows, reached = route_page(routing, page, budget - spent)
         spent += sum(map(size, rows))
         blocks += [row for row in rows if row.kind == BLOCK]
-        if others := [row for row in rows if row.kind != BLOCK]:
-            yield as_arrow(others)
-        if spent > plan.budget or reached < page.offsets[-1]:
+        yield from (row for row in rows if row.kind != BLOCK)
+        if spent > budget or reached < page.offsets[-1]:
             break
-        reached = upto
-    # After a stop the empty span says where the range ends, so that the sink knows of the rest.
-    spans = [span(after, reached)] if reached == upto else [span(after, reached), span(upto, upto)]
-    yield as_arrow([*(row for _, row in merged(blocks)), *spans])
+        reached = int(wanted.upto)
+    yield from (row for _, row in merged(blocks))
+    yield span(wanted.after, reached)
 
 
-def _routed(routing: Routing, page: Columns, budget: int) -> tuple[list[Row], int]:
+def route_page(routing: Routing, page: Columns, budget: int) -> tuple[list[RoutedRow], int]:
     """The rows of these entries, and how far they go: less than all of them when bodies spent the budget."""
     batch = Batch(positions=page.offsets, topics=page.topics, heads=page.heads, datas=page.datas)
     return routing.route(batch, np.array(page.offsets, np.int64), budget)
@@ -98,21 +64,30 @@ Way: TypeAlias = RouteSpec | View | str
 
 
 class Routing:
-    """The compiled routes of one revision. Routes whose stored filter no longer parses set their events aside, with the reason.
+    """The compiled routes of one revision, for positions of one partition.
 
-    `before`: the routing of an earlier revision. What both have in common is taken over, so that one changed subscription among
-    thousands costs little.
+    Routes whose stored filter no longer parses set their events aside, with the reason. `before`: the routing of an earlier
+    revision. What both have in common is taken over, so that one changed subscription among thousands costs little.
     """
 
-    def __init__(self, routes: Sequence[Route], regex: RegexRules = RE2_ONLY, before: Routing | None = None) -> None:
+    def __init__(
+        self,
+        routes: Iterable[EncodedRoute],
+        partition: Partition,
+        regex: RegexRules = RE2_ONLY,
+        before: Routing | None = None,
+    ) -> None:
         known = {} if before is None else before._ways
-        self._ways: dict[bytes, Way] = {}
+        self._ways: dict[EncodedRoute, Way] = {}
         broken, self._reasons = list[RouteSpec](), dict[int, str]()
-        for route in routes:
-            name = msgspec.json.encode(route)
-            way = self._ways[name] = known.get(name) or _way_of(route, regex)
+        for encoded in routes:
+            way = known.get(encoded)
+            if way is None:
+                way = _way_of(decode_route(encoded), partition, regex)
+            self._ways[encoded] = way
             if isinstance(way, str):
-                broken.append(_spec(route, None))
+                route = decode_route(encoded)
+                broken.append(_spec(route, partition, None))
                 self._reasons[int(route.lane)] = way
         specs = [way for way in self._ways.values() if isinstance(way, RouteSpec)]
         views = [way for way in self._ways.values() if isinstance(way, View)]
@@ -120,12 +95,12 @@ class Routing:
         self._views = Views(views, regex) if views else None
         self._broken = Router(broken) if broken else None
 
-    def route(self, batch: Batch, offsets: Any, budget: int) -> tuple[list[Row], int]:
+    def route(self, batch: Batch, offsets: Any, budget: int) -> tuple[list[RoutedRow], int]:
         """Rows for every match and for everything set aside, and how far they go. A lane has one block at the most."""
         seen = Seen() if self._views is None else self._views.route(batch, budget)
         reached = int(offsets[-1] if seen.upto is None else offsets[seen.upto])
         matches = self._router.route(batch)
-        rows: list[Row] = []
+        rows: list[RoutedRow] = []
         for lane, run in _runs(matches.lanes, offsets[matches.events]):
             if lane in seen.entries:
                 seen.entries[lane] += [(event, REFERENCE) for event in np.searchsorted(offsets, run).tolist()]
@@ -142,7 +117,7 @@ class Routing:
         return rows, reached
 
 
-def _figures(matches: Matches) -> Iterator[Row]:
+def _figures(matches: Matches) -> Iterator[RoutedRow]:
     """What an operator should see rising: it costs time, or somebody their events."""
     if matches.fell_back:
         yield counted("tidings_routed_plainly_total", matches.fell_back)
@@ -151,56 +126,26 @@ def _figures(matches: Matches) -> Iterator[Row]:
         yield counted("tidings_regex_set_aside_total", blocked)
 
 
-def _way_of(route: Route, regex: RegexRules) -> Way:
+def _way_of(route: Route, partition: Partition, regex: RegexRules) -> Way:
     try:
         passage = passage_of(route, regex)
     except FilterSyntaxError as error:
         return f"its filter cannot be evaluated: {error}"
     if passage.scope is None and passage.projection is None:
-        return _spec(route, both(passage.select, passage.filter))
-    return View(_spec(route, None), passage)
+        return _spec(route, partition, both(passage.select, passage.filter))
+    return View(_spec(route, partition, None), passage)
 
 
-def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> Row:
+def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> RoutedRow:
     """The block of a lane of which some entries have bodies."""
     return block(lane, offsets[[event for event, _ in entries]], b"".join(digest for _, digest in entries))
 
 
-def _spec(route: Route, parsed: filters.Filter | None) -> RouteSpec:
+def _spec(route: Route, partition: Partition, parsed: filters.Filter | None) -> RouteSpec:
     return RouteSpec(
         lane=route.lane,
         topics=frozenset(int(topic) for topic in route.topics),
         filter=parsed,
-        since=_offset(route.since),
-        until=None if route.until is None else _offset(route.until),
+        since=int(route.since.get(partition, START)),
+        until=None if route.until is None else int(route.until.get(partition, START)),
     )
-
-
-def _offset(marks: Marks) -> int:
-    return int(marks.get(EMBEDDED, START))
-
-
-@dataclass(slots=True)
-class _Kept:
-    """What a worker keeps: right for every plan of the same revision whose floor is not below its own."""
-
-    plan: RoutePlan
-    routing: Routing
-
-
-_kept: dict[Path, _Kept] = {}
-
-
-def _routing_for(plan: RoutePlan) -> Routing:
-    kept = _kept.get(plan.data)
-    if kept is None or kept.plan.revision != plan.revision or kept.plan.floor > plan.floor:
-        before = None if kept is None else kept.routing
-        kept = _kept[plan.data] = _Kept(plan, Routing(load_routes(plan), plan.regex, before))
-        settle()
-    return kept.routing
-
-
-def load_routes(plan: RoutePlan) -> Sequence[Route]:
-    """The routes of the plan. The registry may be newer by now: what came meanwhile holds above the end of the batch."""
-    with open_reader(plan.data) as registry:
-        return registry.routes(embedded(plan.floor))

@@ -1,4 +1,4 @@
-"""The Spark session for routing: settings that make a small micro-batch fast on one machine."""
+"""The Spark session for routing: settings that make small jobs fast on one machine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,13 @@ from pyspark.sql import SparkSession
 from tidings.config import PipelineSettings
 
 _FAST = {
-    # Unix sockets to the Python workers and checkpoint files without forked processes: together they halve a batch.
+    # Unix sockets to the Python workers are quicker than TCP.
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     # Plans are tiny and always the same: planning them anew at run time only costs.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.locality.wait": "0",
-    "spark.sql.streaming.pollingDelay": "5ms",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    # The lanes' own mark is the truth, so two batches of offsets and progress are history enough.
-    "spark.sql.streaming.minBatchesToRetain": "2",
-    "spark.sql.streaming.numRecentProgressUpdates": "2",
-    "spark.sql.streaming.stopTimeout": "5s",
 }
 
 _QUIET = {
@@ -35,7 +26,6 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.streaming.ui.enabled": "false",
     "spark.cleaner.periodicGC.interval": "10min",
 }
 

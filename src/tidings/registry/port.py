@@ -33,7 +33,7 @@ class RegistryReader(Protocol):
     """Reads any version; safe in any process and thread."""
 
     def revision(self) -> int:
-        """The number of the newest settled change. Very cheap: asked for every micro-batch and, cached, for every publish."""
+        """The number of the newest settled change. Very cheap: asked for every step of routing and, cached, for every publish."""
 
     def snapshot(self) -> Snapshot:
         """Everything in force now."""

@@ -86,11 +86,12 @@ def _run_body(part: str, settings: Settings, board: Board) -> None:
             _run_async(partial(run_deliver, number=worker_of(part)), settings, board)
         case "pipeline":
             os.environ["JAVA_HOME"] = str(find_java().home)
-            from tidings.pipeline.run import run as run_pipeline
+            from tidings.adapters import pipeline_parts
+            from tidings.pipeline.process import run as run_pipeline
 
             stop = threading.Event()
             _on_stop_signals(stop.set)
-            run_pipeline(settings, stop, board)
+            run_pipeline(settings, stop, board, partial(pipeline_parts, settings))
         case other:
             raise ValueError(other)
 

@@ -15,6 +15,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.port import Entry, Limit, Page
 from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, TopicNumber, embedded
+from tidings.log.ranges import Columns
 from tidings.log.sqlite.entries import LOG, count, last_offset, log_file
 from tidings.log.sqlite.reading import Reading
 
@@ -38,16 +39,6 @@ class Cut(NamedTuple):
     end: Offset
     entries: int
     bytes: int
-
-
-class Columns(NamedTuple):
-    """Entries as parallel columns, for building Arrow batches without a value per entry."""
-
-    offsets: Sequence[int]
-    topics: Sequence[int]
-    ats: Sequence[int]
-    heads: Sequence[bytes]
-    datas: Sequence[bytes | None]
 
 
 class SqliteLogReader:
@@ -77,9 +68,9 @@ class SqliteLogReader:
         with self._file.statements() as connection:
             rows, _ = _within(connection.execute(_SCAN, (_from(after), _from(upto), limit.entries)), limit)
         if not rows:
-            return Columns((), (), (), (), ())
-        offsets, topics, ats, _, heads, datas, _ = zip(*rows, strict=True)
-        return Columns(offsets, topics, ats, heads, datas)
+            return Columns((), (), (), ())
+        offsets, topics, _, _, heads, datas, _ = zip(*rows, strict=True)
+        return Columns(offsets, topics, heads, datas)
 
     def cut(self, after: Marks, limit: Limit) -> Cut:
         """The largest end such that the entries after `after` up to it are within the limit (one entry always is)."""

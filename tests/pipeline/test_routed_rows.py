@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.log.block import DIGEST, REFERENCE
-from tidings.pipeline.rows import MERGED, Row, as_arrow, aside, block, body, from_arrow, merged, span
+from tidings.log.position import Partition
+from tidings.pipeline.routed_rows import (
+    MERGED,
+    RoutedRange,
+    RoutedRow,
+    aside,
+    block,
+    body,
+    decoded,
+    encoded,
+    merged,
+    span,
+)
 
 PIECES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4), st.booleans()), max_size=12)
 """For each block: its lane, how many entries, whether they have digests. Offsets rise over all blocks."""
 
 
-def blocks_of(pieces: list[tuple[int, int, bool]]) -> list[Row]:
+def blocks_of(pieces: list[tuple[int, int, bool]]) -> list[RoutedRow]:
     made, offset = [], 0
     for lane, count, projected in pieces:
         offsets = np.arange(offset + 1, offset + count + 1)
@@ -24,7 +35,7 @@ def blocks_of(pieces: list[tuple[int, int, bool]]) -> list[Row]:
     return made
 
 
-def entries_of(row: Row) -> list[tuple[int, bytes]]:
+def entries_of(row: RoutedRow) -> list[tuple[int, bytes]]:
     digests = REFERENCE * row.entries if row.digests is None else row.digests
     offsets = np.frombuffer(row.offsets, "<i8").tolist()
     return [(offset, digests[at * DIGEST : (at + 1) * DIGEST]) for at, offset in enumerate(offsets)]
@@ -53,7 +64,8 @@ def test_a_merged_block_does_not_grow_without_end() -> None:
     assert [offset for row in found for offset, _ in entries_of(row)] == list(range(1, 30_001))
 
 
-def test_rows_come_back_from_arrow_as_they_were() -> None:
+def test_rows_come_back_from_a_worker_as_they_were() -> None:
     rows = [block(7, np.array([3, 5])), body(3, b"d" * DIGEST, b"{}"), aside(None, 4, "why"), aside(7, 4, "why"), span(2, 9)]
 
-    assert from_arrow(pa.Table.from_batches([as_arrow(rows)])) == rows
+    found = RoutedRange(Partition(3), rows)
+    assert decoded(encoded(found)) == found

@@ -6,47 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+import msgspec
 
 from tidings.log.block import REFERENCE
+from tidings.log.position import Partition
 
 BLOCK, ASIDE, SCANNED, BODY, COUNTED = 0, 1, 2, 3, 4
-
-ROUTED_SCHEMA = StructType(
-    [
-        StructField("kind", IntegerType()),
-        StructField("lane", IntegerType()),
-        StructField("first", LongType()),
-        StructField("last", LongType()),
-        StructField("offsets", BinaryType()),
-        StructField("digests", BinaryType()),
-        StructField("body", BinaryType()),
-        StructField("reason", StringType()),
-    ]
-)
 """BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
 BODY: what projections left of entry `first`, kept under the one digest in `digests`. COUNTED: `first` more of `reason`."""
 
-ROUTED_ARROW = pa.schema(
-    [
-        ("kind", pa.int32()),
-        ("lane", pa.int32()),
-        ("first", pa.int64()),
-        ("last", pa.int64()),
-        ("offsets", pa.binary()),
-        ("digests", pa.binary()),
-        ("body", pa.binary()),
-        ("reason", pa.string()),
-    ]
-)
+_encode = msgspec.msgpack.Encoder().encode
 
 MERGED = 8192
 """Entries of a merged block at the most: delivery reads a whole block to find one entry."""
 
 
-class Row(NamedTuple):
-    """One row of ROUTED_SCHEMA."""
+class RoutedRow(NamedTuple):
+    """One finding of routing. Which partition its offsets are of stands beside the rows."""
 
     kind: int
     lane: int | None
@@ -62,52 +38,59 @@ class Row(NamedTuple):
         return len(self.offsets) // 8
 
 
-def block(lane: int, offsets: Any, digests: bytes | None = None) -> Row:
+class RoutedRange(NamedTuple):
+    """What was found in one range."""
+
+    partition: Partition
+    rows: list[RoutedRow]
+
+
+_decode = msgspec.msgpack.Decoder(RoutedRange).decode
+
+
+def block(lane: int, offsets: Any, digests: bytes | None = None) -> RoutedRow:
     """Entries of a lane at these rising offsets, an array."""
-    return Row(BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), digests)
+    return RoutedRow(BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), digests)
 
 
-def body(offset: int, digest: bytes, data: bytes) -> Row:
+def body(offset: int, digest: bytes, data: bytes) -> RoutedRow:
     """What projections left of an entry."""
-    return Row(BODY, None, offset, offset, digests=digest, body=data)
+    return RoutedRow(BODY, None, offset, offset, digests=digest, body=data)
 
 
-def aside(lane: int | None, offset: int, reason: str) -> Row:
+def aside(lane: int | None, offset: int, reason: str) -> RoutedRow:
     """An entry that could not be routed, to this lane or to any."""
-    return Row(ASIDE, lane, offset, offset, reason=reason)
+    return RoutedRow(ASIDE, lane, offset, offset, reason=reason)
 
 
-def span(after: int, upto: int) -> Row:
+def span(after: int, upto: int) -> RoutedRow:
     """What was read: everything in (after, upto]."""
-    return Row(SCANNED, None, after, upto)
+    return RoutedRow(SCANNED, None, after, upto)
 
 
-def counted(figure: str, number: int) -> Row:
+def counted(figure: str, number: int) -> RoutedRow:
     """So many more of something that is counted for the operator."""
-    return Row(COUNTED, None, number, number, reason=figure)
+    return RoutedRow(COUNTED, None, number, number, reason=figure)
 
 
-def size(row: Row) -> int:
+def size(row: RoutedRow) -> int:
     """The bytes that the row holds beside its numbers."""
     return len(row.offsets) + len(row.digests or b"") + len(row.body or b"")
 
 
-def as_arrow(rows: Sequence[Row]) -> pa.RecordBatch:
-    """The rows as Spark takes them."""
-    columns = zip(*rows, strict=True)
-    return pa.record_batch(
-        [pa.array(column, field.type) for column, field in zip(columns, ROUTED_ARROW, strict=True)], schema=ROUTED_ARROW
-    )
+def encoded(found: RoutedRange) -> bytes:
+    """What was found, as it travels from a worker."""
+    return _encode(found)
 
 
-def from_arrow(table: pa.Table) -> list[Row]:
-    """The rows as Spark gave them back."""
-    return list(map(Row._make, zip(*(column.to_pylist() for column in table.columns), strict=True)))
+def decoded(raw: bytes) -> RoutedRange:
+    """What `encoded` made."""
+    return _decode(raw)
 
 
-def merged(blocks: Iterable[Row]) -> Iterator[tuple[int, Row]]:
+def merged(blocks: Iterable[RoutedRow]) -> Iterator[tuple[int, RoutedRow]]:
     """The same entries in fewer blocks, each with its lane, ordered by lane and offset. Every lane then costs about one row."""
-    lanes: dict[int, list[Row]] = defaultdict(list)
+    lanes: dict[int, list[RoutedRow]] = defaultdict(list)
     for row in blocks:
         if row.lane is not None:
             lanes[row.lane].append(row)
@@ -116,12 +99,12 @@ def merged(blocks: Iterable[Row]) -> Iterator[tuple[int, Row]]:
             yield lane, _joined(together)
 
 
-def _first(row: Row) -> int:
+def _first(row: RoutedRow) -> int:
     return row.first
 
 
-def _together(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    held: list[Row] = []
+def _together(rows: Iterable[RoutedRow]) -> Iterator[list[RoutedRow]]:
+    held: list[RoutedRow] = []
     entries = 0
     for row in rows:
         if held and entries + row.entries > MERGED:
@@ -132,11 +115,11 @@ def _together(rows: Iterable[Row]) -> Iterator[list[Row]]:
     yield held
 
 
-def _joined(rows: Sequence[Row]) -> Row:
+def _joined(rows: Sequence[RoutedRow]) -> RoutedRow:
     if len(rows) == 1:
         return rows[0]
     offsets = b"".join(row.offsets for row in rows)
     digests = None
     if any(row.digests is not None for row in rows):
         digests = b"".join(row.digests if row.digests is not None else REFERENCE * row.entries for row in rows)
-    return Row(BLOCK, rows[0].lane, rows[0].first, rows[-1].last, offsets, digests)
+    return RoutedRow(BLOCK, rows[0].lane, rows[0].first, rows[-1].last, offsets, digests)

@@ -1,4 +1,4 @@
-"""The query as it runs in the hub: real Spark, real files."""
+"""Routing as it runs in the hub: real Spark, real files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from tests.builders import a_filter, a_subscription, an_exposure
 from tests.pipeline.world import World
-from tidings.pipeline.route import RoutePlan, route_pages
-from tidings.pipeline.rows import ROUTED_SCHEMA, as_arrow, span
-from tidings.pipeline.source import pages, ranges_in
+from tidings.log.ranges import Range, RangeReader
+from tidings.pipeline.route import Routing, route_range
+from tidings.pipeline.routed_rows import RoutedRow
 from tidings.registry.model import ProjectionText, Scope
 
 pytestmark = pytest.mark.spark
@@ -113,7 +112,7 @@ def test_an_event_that_kills_its_worker_is_set_aside_with_its_reason_and_the_res
     offsets = world.publish(*({"n": n} for n in range(7)))
     poison = offsets[3]
 
-    world.start(spark, partial(stage_that_dies_of, poison))
+    world.start(spark, partial(dies_of, poison))
     world.wait_routed(offsets[-1], within=120)
     more = world.publish({"n": 8})
     world.wait_routed(more[-1], within=120)
@@ -127,7 +126,7 @@ def test_a_failure_that_hits_every_event_stops_the_query_and_sets_nothing_aside(
     world.topic()
     world.subscribe("all", None)
     offsets = world.publish({"n": 1}, {"n": 2}, {"n": 3})
-    world.start(spark, stage_that_always_fails)
+    world.start(spark, always_fails)
 
     assert world.failure(within=120)
     assert world.asides() == []
@@ -216,46 +215,14 @@ def test_an_expression_that_needs_backtracking_is_blocked_by_its_budget_and_slow
         world.close()
 
 
-def test_silence_is_bridged_by_markers_that_nobody_sees(world: World, spark: SparkSession) -> None:
-    world.topic()
-    world.subscribe("all", None)
-    world.start(spark)
-    first = world.publish({"n": 1})
-    world.wait_routed(first[-1])
-    batches = _batches(world)
-
-    from tests.pipeline.world import wait_until
-
-    wait_until(lambda: _batches(world) > batches, 30)
-
-    assert world.lane(1) == first
-    assert world.routed() == first[-1]
+def dies_of(poison: int, routing: Routing, reader: RangeReader, wanted: Range, budget: int) -> Iterator[RoutedRow]:
+    if wanted.upto is not None and wanted.after < poison <= wanted.upto:
+        os._exit(1)
+    return route_range(routing, reader, wanted, budget)
 
 
-def stage_that_dies_of(poison: int, frame: DataFrame, plan: RoutePlan) -> DataFrame:
-    return frame.mapInArrow(partial(_die_of, poison, plan), ROUTED_SCHEMA)
-
-
-def _die_of(poison: int, plan: RoutePlan, ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for after, upto in ranges_in(ranges):
-        if after < poison <= upto:
-            os._exit(1)
-        yield from route_pages(plan, after, upto, pages(plan.data, after, upto))
-
-
-def stage_that_always_fails(frame: DataFrame, plan: RoutePlan) -> DataFrame:
-    return frame.mapInArrow(_fail, ROUTED_SCHEMA)
-
-
-def _fail(ranges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for after, upto in ranges_in(ranges):
-        if after < upto:
-            raise ValueError("nothing works today")
-        yield as_arrow([span(after, upto)])
-
-
-def _batches(world: World) -> int:
-    return sum(sum(series.buckets or []) for series in world.board.face().series if series.name == "tidings_batch_seconds")
+def always_fails(routing: Routing, reader: RangeReader, wanted: Range, budget: int) -> Iterator[RoutedRow]:
+    raise ValueError("nothing works today")
 
 
 def _spoil_filter_of(world: World, name: str) -> None:

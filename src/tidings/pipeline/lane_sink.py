@@ -1,0 +1,89 @@
+"""Where rows go: the lanes. Idempotent by position: what the lanes have already is dropped, whatever is written again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tidings.log.port import Aside, Block, Body, BodyKey, LanesWriter, Routed
+from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
+from tidings.observe.board import Board
+from tidings.pipeline.routed_rows import ASIDE, BLOCK, BODY, COUNTED, SCANNED, RoutedRange, RoutedRow, merged
+
+
+class LaneSink:
+    """Writes what routing found, as far as it is without a gap. Called by one thread only."""
+
+    def __init__(self, lanes: LanesWriter, board: Board) -> None:
+        self._lanes = lanes
+        self._board = board
+
+    def routed(self) -> Marks:
+        """How far routing is durable."""
+        return self._lanes.routed()
+
+    def write(self, found: Sequence[RoutedRange]) -> Marks:
+        """Write it; how far routing is durable now."""
+        begun = self._lanes.routed()
+        for partition in {one.partition for one in found}:
+            rows = [row for one in found if one.partition == partition for row in one.rows]
+            self._write(partition, rows, begun.get(partition, START))
+        return self._lanes.routed()
+
+    def set_aside(self, position: Position, reason: str) -> None:
+        """The event at this position cannot be routed; routing goes on behind it."""
+        aside = Aside(position, None, reason)
+        self._lanes.write(Routed(blocks=(), scanned={position.partition: position.offset}, aside=(aside,)))
+        self._board.count("tidings_set_aside_total")
+
+    def _write(self, partition: Partition, rows: Sequence[RoutedRow], begun: Offset) -> None:
+        scanned = _without_gap(rows, begun)
+        if scanned == begun:
+            return
+        routed = Routed(
+            blocks=list(_blocks(partition, rows, scanned)),
+            scanned={partition: scanned},
+            aside=list(_asides(partition, rows, scanned)),
+            bodies=list(_bodies(partition, rows, scanned)),
+        )
+        self._lanes.write(routed)
+        self._board.count("tidings_routed_total", scanned - begun)
+        self._board.count("tidings_lane_entries_total", sum(block.count for block in routed.blocks))
+        self._board.count("tidings_set_aside_total", len(routed.aside))
+        for row in rows:
+            if row.kind == COUNTED and row.reason is not None:
+                self._board.count(row.reason, row.first)
+
+
+def _without_gap(rows: Sequence[RoutedRow], begun: Offset) -> Offset:
+    """How far the scanned ranges follow each other from `begun` on."""
+    scanned = begun
+    for first, last in sorted((row.first, row.last) for row in rows if row.kind == SCANNED):
+        if first <= scanned:
+            scanned = Offset(max(scanned, last))
+    return scanned
+
+
+def _blocks(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Block]:
+    for lane, row in merged(row for row in rows if row.kind == BLOCK and row.first <= upto):
+        yield Block(
+            lane=LaneNumber(lane),
+            partition=partition,
+            first=Offset(row.first),
+            last=Offset(row.last),
+            count=row.entries,
+            offsets=row.offsets,
+            digests=row.digests,
+        )
+
+
+def _bodies(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Body]:
+    for row in rows:
+        if row.kind == BODY and row.first <= upto:
+            yield Body(BodyKey(Position(partition, Offset(row.first)), row.digests or b""), row.body or b"")
+
+
+def _asides(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Aside]:
+    for row in rows:
+        if row.kind == ASIDE and row.first <= upto:
+            lane = None if row.lane is None else LaneNumber(row.lane)
+            yield Aside(Position(partition, Offset(row.first)), lane, row.reason or "")

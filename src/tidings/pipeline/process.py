@@ -1,0 +1,190 @@
+"""The pipeline process: Spark, and routing on it. Live while it keeps up, in parallel ranges while it has to catch up.
+
+Truth is the lanes' own mark (docs/decisions/001-routing-truth.md): whatever ends here, routing goes on from it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tidings.config import Settings
+from tidings.errors import Unavailable
+from tidings.log.port import LanesWriter, Limit, Remains
+from tidings.log.ranges import RoutingSource
+from tidings.observe.board import Board
+from tidings.pipeline import session
+from tidings.pipeline.catch_up import CatchUp
+from tidings.pipeline.housekeeping import Housekeeping
+from tidings.pipeline.lane_sink import LaneSink
+from tidings.pipeline.live import BEHIND, Ended, Live, LiveParts
+from tidings.pipeline.routes import Routes
+from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
+from tidings.registry.passages import rules_of
+from tidings.registry.port import RegistryReader
+
+log = logging.getLogger("tidings.pipeline")
+
+CAUGHT_UP = 2_000
+"""Entries behind at which catching up ends. Far below BEHIND, so that routing does not go back and forth."""
+
+DRIVER_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """What routing reads and writes."""
+
+    lanes: LanesWriter
+    source: RoutingSource
+    log: Remains
+    registry: RegistryReader
+    close: Callable[[], None]
+
+
+OpenParts = Callable[[], PipelineParts]
+"""Opens the adapters. Raises Unavailable while the api has not made them yet."""
+
+
+def run(settings: Settings, stop: threading.Event, board: Board, open_parts: OpenParts) -> None:
+    """Route until `stop` is set. Routing that fails for a reason of its own is started again with growing pauses."""
+    board.not_ready("Spark is starting")
+    board.flush()
+    folder = settings.data / "spark"
+    shutil.rmtree(folder, ignore_errors=True)
+    spark = _started(settings, folder, stop)
+    if spark is None:
+        return
+    try:
+        parts = _opened(open_parts, stop, board)
+        if parts is not None:
+            try:
+                router = RoutingLoop(settings, spark, parts, board, stop)
+                _keep_running(router, stop, board)
+            finally:
+                parts.close()
+    finally:
+        board.not_ready("stopping")
+        board.flush()
+        _quietly_stop(spark)
+
+
+class RoutingLoop:
+    """Routes in whichever way is right now. One thread."""
+
+    def __init__(
+        self, settings: Settings, spark: SparkSession, parts: PipelineParts, board: Board, stop: threading.Event
+    ) -> None:
+        self._parts = parts
+        self._board = board
+        self._stop = stop
+        self._sink = LaneSink(parts.lanes, board)
+        self.jobs = SparkJobs(spark.sparkContext, str(settings.data), parts.source.reader, rules_of(settings.regex))
+        self._routes = Routes(parts.registry, self._sink.routed)
+        limit = Limit(entries=settings.pipeline.batch_events, bytes=settings.pipeline.batch_bytes)
+        self._catch_up = CatchUp(self.jobs, parts.source, self._sink, self._routes, limit, board)
+        self._housekeeping = Housekeeping(parts.lanes, parts.source, parts.log)
+        self._beaten = 0.0
+
+    def run(self) -> None:
+        """Route until told to stop. Raises SparkFailed when nothing can be routed."""
+        while not self._stop.is_set():
+            if self._catch_up.behind() > BEHIND:
+                self._catch_up_now()
+            if not self._stop.is_set():
+                self._follow()
+
+    def _catch_up_now(self) -> None:
+        began, behind = time.monotonic(), self._catch_up.behind()
+        log.info("%d events behind: routing in parallel", behind)
+        while not self._stop.is_set() and self._catch_up.behind() > CAUGHT_UP:
+            self._catch_up.step()
+            self._board.ready()
+            self.beat(time.monotonic())
+        log.info("caught up with %d events in %.1f s", behind, time.monotonic() - began)
+
+    def _follow(self) -> None:
+        parts = LiveParts(
+            self.jobs, self._parts.source, self._sink, self._routes, self._board, DRIVER_HOST, self._stop.is_set, self.beat
+        )
+        # One partition has one follower; the embedded log has one partition.
+        (partition,) = self._parts.source.ends()
+        live = Live(parts, partition)
+        if live.run() is Ended.FAILED and not self._stop.is_set():
+            log.warning("following the log failed and begins again: %s", live.reason)
+            self._board.count("tidings_batches_failed_total")
+            self._catch_up.isolate()
+
+    def beat(self, now: float) -> None:
+        """What is done about once a second, whatever else goes on."""
+        if now - self._beaten < 1.0:
+            return
+        self._beaten = now
+        self._housekeeping.step(now)
+        self._board.flush()
+
+
+def _keep_running(router: RoutingLoop, stop: threading.Event, board: Board) -> None:
+    pause = 1.0
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            router.run()
+        except (*SparkFailed, Unavailable, RuntimeError) as error:
+            pause = 1.0 if time.monotonic() - began > 60 else min(pause * 2, 30.0)
+            log.error("routing stopped and starts again in %.0f s: %s", pause, first_line(error))
+            board.not_ready(f"routing failed and starts again: {first_line(error)}")
+            board.flush()
+            stop.wait(pause)
+
+
+def _started(settings: Settings, folder: Path, stop: threading.Event) -> SparkSession | None:
+    """Spark, or None when told to stop before it was up: what is left of its start ends with this process."""
+    starting = Future[SparkSession]()
+
+    def start() -> None:
+        try:
+            starting.set_result(session.start(settings.pipeline, folder))
+        except BaseException as error:
+            starting.set_exception(error)
+
+    threading.Thread(target=start, name="spark-start", daemon=True).start()
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            return starting.result(timeout=0.1)
+    return None
+
+
+def _opened(open_parts: OpenParts, stop: threading.Event, board: Board) -> PipelineParts | None:
+    """The adapters, as soon as the api has made their files; None when told to stop before that."""
+    while not stop.is_set():
+        try:
+            return open_parts()
+        except Unavailable as error:
+            board.not_ready(f"waiting for the api: {error}")
+            board.flush()
+            stop.wait(0.2)
+    return None
+
+
+def _quietly_stop(spark: SparkSession) -> None:
+    """Stop Spark within a bounded time; nothing is lost if it does not: what counts is in the lanes."""
+    ending = threading.Thread(target=_stop_all, args=(spark,), daemon=True)
+    ending.start()
+    ending.join(8.0)
+
+
+def _stop_all(spark: SparkSession) -> None:
+    try:
+        spark.stop()
+    except SparkFailed as error:
+        log.warning("Spark did not stop in order: %s", first_line(error))
