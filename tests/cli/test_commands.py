@@ -144,6 +144,60 @@ def test_a_subscription_to_parts_of_events_is_made(shell: Shell, topic: str) -> 
     assert (refused.code, "it has none" in refused.err) == (1, True)
 
 
+def test_creating_a_topic_again_changes_only_what_is_given(shell: Shell, topic: str, tmp_path: Path) -> None:
+    name, feed = f"{topic}-again", tmp_path / "feed.json"
+    feed.write_text('{"v1Data": "payload", "relationsAsInt": true, "aliases": ["/again/feed"]}')
+    words = ("--duplicates", "forever", "--feed", str(feed), "--description", "kept", "--partitions", "2")
+    before = shell("topic", "create", name, *words, "--json").json
+    assert shell("topic", "create", name, "--retention", "2d").code == 0
+    assert shell("topic", "show", name, "--json").json == before | {"retention": 172_800}
+    feed.write_text('{"versions": "v1"}')
+    assert shell("topic", "create", name, "--feed", str(feed), "--description", "").code == 0
+    after = shell("topic", "show", name, "--json").json
+    assert (after["description"], after["feed"]) == ("", before["feed"] | {"versions": "v1"})
+    anew = shell("topic", "create", name, "--reset", "retention", "--reset", "feed.aliases", "--json").json
+    assert (anew["retention"], anew["feed"]["aliases"], anew["duplicates"]) == (None, [], "forever")
+    for words in (("--reset", "colour"), ("--retention", "1d", "--reset", "retention"), ("--partitions", "4")):
+        refused = shell("topic", "create", name, *words)
+        assert refused.code == 1 and refused.err.count("\n") == 1, refused
+    feed.write_text("[]")
+    assert shell("topic", "create", name, "--feed", str(feed)).code == 1
+
+
+def test_subscribing_again_changes_only_what_is_given(shell: Shell, topic: str) -> None:
+    name, to = f"{topic}-sub", ("--to", "http://127.0.0.1:9/in")
+    words = (
+        "--where",
+        "total > 5",
+        "--binary",
+        "--header",
+        "X-A: 1",
+        "--set",
+        "rate=5",
+        "--description",
+        "kept",
+        "--tries",
+        "3",
+    )
+    assert shell("subscribe", topic, *to, "--name", name, *words).code == 0
+    before = shell("subscription", "show", name, "--json").json
+    told = shell("subscribe", topic, *to, "--name", name, "--retention", "1d").out
+    assert "it keeps where total > 5; --reset where drops it" in told and "retention" not in told
+    after = shell("subscription", "show", name, "--json").json
+    assert after | {"lane": None} == before | {"retention": 86_400, "lane": None}
+    anew = shell(
+        "subscribe", topic, *to, "--name", name, "--reset", "where", "--structured", "--set", "rate=null", "--json"
+    ).json
+    assert (anew["where"], anew["delivery"]["mode"], anew["delivery"]["rate"], anew["delivery"]["tries"]) == (
+        None,
+        "structured",
+        None,
+        3,
+    )
+    pulled = shell("subscribe", topic, "--pull", "--name", name, "--json").json
+    assert (pulled["delivery"]["kind"], pulled["description"]) == ("pull", "kept")
+
+
 def test_a_delivery_policy_is_chosen_shown_and_changed(shell: Shell, topic: str) -> None:
     options = ("--preset", "hermes", "--set", "rate=5", "--set", "retryFirst=2s", "--name", f"{topic}-paced", "--json")
     made = shell("subscribe", topic, "--to", "http://127.0.0.1:9/in", *options).json["delivery"]
@@ -153,7 +207,9 @@ def test_a_delivery_policy_is_chosen_shown_and_changed(shell: Shell, topic: str)
     shown = [line.split() for line in shell("subscription", "policy", f"{topic}-paced").out.splitlines()]
     assert ["ordering", "strict"] in shown and ["rate", "5.0"] in shown and ["retryFirst", "2.0"] in shown
     anew = shell("subscription", "policy", f"{topic}-paced", "--preset", "vng", "--json").json
-    assert (anew["wished"]["rate"], anew["inForce"]["preset"]) == (None, "vng")
+    assert (anew["wished"]["rate"], anew["inForce"]["preset"]) == (5, "vng")
+    told = shell("subscription", "policy", f"{topic}-paced", "--preset", "hermes", "--set", "rate=null").out
+    assert "it keeps what was set over the preset: retryFirst, ordering; --set retryFirst=null drops it" in told
     assert shell("subscription", "policy", f"{topic}-paced", "--set", "colour=red").code == 1
     assert shell("subscription", "policy", f"{topic}-paced", "--set", "rate").code == 1
     assert "never opened" in shell("subscription", "breaker", f"{topic}-paced").out

@@ -8,6 +8,7 @@ import typer
 
 from tidings.cli.command import Hub, command
 from tidings.cli.given import json_in
+from tidings.cli.members import given
 from tidings.cli.policy_words import in_words
 from tidings.cli.show import print_document, print_json, say
 from tidings.client.http import segment
@@ -50,12 +51,15 @@ def settings_in(given: list[str] | None) -> dict[str, Any]:
 def policy(hub: Hub, name: Name, preset: Preset = None, setting: PolicySetting = None) -> None:
     """Show how a subscription is delivered; with --preset or --set, change it from the next attempt on."""
     path = f"/api/subscriptions/{segment(name)}/policy"
-    found = hub.client.get(path)
-    if preset is not None or setting:
-        # A new preset starts from its own values; settings alone go over what is wished for already.
-        kept = {} if preset is not None else {key: value for key, value in found["wished"].items() if value is not None}
-        found = hub.client.put(path, {**kept, **({"preset": preset} if preset else {}), **settings_in(setting)})
-    print_json(found) if hub.json else print_document(in_words(found["inForce"]))
+    wanted = given({"preset": preset}) | settings_in(setting)
+    found = hub.client.patch(path, wanted) if wanted else hub.client.get(path)
+    if hub.json:
+        print_json(found)
+        return
+    print_document(in_words(found["inForce"]))
+    kept = [key for key, value in found["wished"].items() if value not in (None, {}) and key not in (*wanted, "preset")]
+    if preset is not None and kept:
+        say(f"it keeps what was set over the preset: {', '.join(kept)}; --set {kept[0]}=null drops it")
 
 
 def breaker(hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close", help="Send what waits now.")] = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from tidings.cli import policies
 from tidings.cli.command import Hub, command
 from tidings.cli.deliveries import deliveries
 from tidings.cli.horizon_lists import list_subscriptions
+from tidings.cli.members import Reset, changed, given
 from tidings.cli.policies import PolicySetting, Preset, settings_in, told
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
@@ -53,7 +55,9 @@ def subscribe(
     retention: Annotated[
         str | None, typer.Option(help='How long after its publishing an event can still be delivered, such as "1d".')
     ] = None,
-    binary: Annotated[bool, typer.Option("--binary", help="Attributes as headers, data as the body.")] = False,
+    binary: Annotated[
+        bool | None, typer.Option("--binary/--structured", help="Attributes as headers, data as the body; or all in the body.")
+    ] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header to send with every event, 'Name: value'.")
     ] = None,
@@ -65,33 +69,37 @@ def subscribe(
     tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
     preset: Preset = None,
     setting: PolicySetting = None,
-    description: Annotated[str, typer.Option(help="What it is for.")] = "",
+    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    reset: Reset = None,
 ) -> None:
-    """Subscribe to topics: matching events are pushed to a callback from now on."""
+    """Subscribe to topics: matching events are pushed to a callback from now on. Given again, it changes what is given."""
     if (to is not None) + pull + sse != 1:
         raise Rejected("a subscription is pushed, streamed or pulled", expected="one of --to URL, --sse, --pull")
     kind = "pull" if pull else "sse" if sse else "push"
-    push = {"kind": "push", "url": to, "mode": "binary" if binary else "structured", "headers": _headers(header or [])}
-    push["signing"] = sign
+    mode = None if binary is None else "binary" if binary else "structured"
+    push = {"kind": "push", "url": to, "mode": mode, "headers": _headers(header), "signing": sign}
     wanted: dict[str, Any] = {
         "topics": topics,
         "where": where,
         "project": _projection(include, exclude, jsonpath),
-        "scopes": scope,
+        "scopes": scope or None,
         "retention": retention,
         "delivery": {"kind": kind}
         if kind != "push"
-        else _given({**push, "inflight": inflight, "tries": tries, "preset": preset, **settings_in(setting)}),
+        else given({**push, "inflight": inflight, "tries": tries, "preset": preset}) | settings_in(setting),
         "description": description,
         "handshake": handshake,
     }
     chosen = name or f"{topics[0]}-{_host(to) if to else kind}"
-    stored = hub.client.put(f"/api/subscriptions/{segment(chosen)}", _given(wanted))
+    stored = hub.client.patch(f"/api/subscriptions/{segment(chosen)}", changed(wanted, reset))
     if hub.json:
         print_json(stored)
         return
     waits = [topic for topic, state in (stored.get("approvals") or {}).items() if state != "granted"]
     say(f"subscription {stored['name']} is there" + (f", waiting for approval of {', '.join(waits)}" if waits else ""))
+    for member in _KEPT:
+        if stored.get(member) and wanted.get(member) is None and not (member == "filter" and where):
+            say(f"it keeps {member} {_short(stored[member])}; --reset {member} drops it")
     for warning in stored.get("warnings") or ():
         say(f"but {warning}")
     if stored.get("consent") == "pending":
@@ -101,11 +109,20 @@ def subscribe(
         say(f"deliveries are signed; check them with {made.get('secret') or made['publicKey']} (a secret is shown only now)")
 
 
-def _projection(include: list[str] | None, exclude: list[str] | None, jsonpath: bool) -> dict[str, Any]:
+_KEPT = ("where", "filter", "project", "scopes", "retention")
+"""What decides which events come, and is said where it stays from before."""
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _projection(include: list[str] | None, exclude: list[str] | None, jsonpath: bool) -> dict[str, Any] | None:
     if include and exclude:
         raise Rejected("parts are included or excluded, not both", expected="--include or --exclude")
-    paths = _given({"include": include or None, "exclude": exclude or None})
-    return {**paths, "syntax": "jsonpath"} if jsonpath and paths else paths
+    paths = given({"include": include or None, "exclude": exclude or None})
+    return ({**paths, "syntax": "jsonpath"} if jsonpath and paths else paths) or None
 
 
 def _host(url: str) -> str:
@@ -114,16 +131,12 @@ def _host(url: str) -> str:
     return "-".join(word for word in "".join(c if c.isalnum() or c in "._" else "-" for c in plain).split("-") if word)
 
 
-def _headers(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition(":") for text in given]
+def _headers(texts: list[str] | None) -> dict[str, str] | None:
+    pairs = [text.partition(":") for text in texts or ()]
     for name, colon, _ in pairs:
         if not colon or not name.strip():
             raise Rejected("this is no header", found=name, expected="'Name: value'")
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _given(members: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if value not in (None, "", {})}
+    return {name.strip(): value.strip() for name, _, value in pairs} or None
 
 
 @command(subscriptions, "list")

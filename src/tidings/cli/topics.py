@@ -9,6 +9,7 @@ import typer
 
 from tidings.cli.command import Hub, command
 from tidings.cli.given import json_in
+from tidings.cli.members import Reset, changed, given
 from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, NotFound
@@ -27,26 +28,30 @@ def add_to(app: typer.Typer) -> None:
 def create(
     hub: Hub,
     name: TopicName,
-    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
     retention: Annotated[str | None, typer.Option(help='How long events are kept at least, such as "7d".')] = None,
     max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
     duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,
     partitions: Annotated[int | None, typer.Option(help="Partitions of its feed; only when the topic is made.")] = None,
     feed: Annotated[
-        Path | None, typer.Option(help="File with the settings of its feed as JSON: versions, aliases, v1Data and so on.")
+        Path | None, typer.Option(help="File with settings of its feed as JSON: versions, aliases, v1Data and so on.")
     ] = None,
+    reset: Reset = None,
 ) -> None:
-    """Create a topic, or change it."""
+    """Create a topic, or change what is given of it; the rest stays as it is."""
+    settings = read_json(feed) if feed else {}
+    if not isinstance(settings, dict):
+        raise Malformed("the file holds no settings of a feed", at=str(feed), expected='an object such as {"versions": "v2"}')
     wanted = {
         "description": description,
         "retention": retention,
         "maxEventBytes": max_event_bytes,
         "duplicates": duplicates,
         "schema": read_json(schema) if schema else None,
-        "feed": {**(read_json(feed) if feed else {}), **({"partitions": partitions} if partitions else {})},
+        "feed": settings | given({"partitions": partitions}) or None,
     }
-    stored = hub.client.put(f"/api/topics/{segment(name)}", {key: value for key, value in wanted.items() if value})
+    stored = hub.client.patch(f"/api/topics/{segment(name)}", changed(wanted, reset))
     print_json(stored) if hub.json else say(f"topic {stored['name']} is there")
 
 

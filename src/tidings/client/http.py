@@ -13,6 +13,8 @@ from tidings.errors import HubProblem, HubUnreachable, Misconfigured
 JSON = "application/json"
 DEFAULT_URL = "http://127.0.0.1:8484"
 
+MERGE_PATCH = "application/merge-patch+json"
+
 Query = Mapping[str, object]
 
 _LOST = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
@@ -43,6 +45,10 @@ class HubClient:
     def put(self, path: str, document: Any, query: Query | None = None) -> Any:
         """Put a JSON document."""
         return _decoded(self.send("PUT", path, json.dumps(document).encode(), query=query))
+
+    def patch(self, path: str, members: Any, query: Query | None = None) -> Any:
+        """Change these members of a JSON document, or create it with them."""
+        return _decoded(self.send("PATCH", path, json.dumps(members).encode(), content_type=MERGE_PATCH, query=query))
 
     def post(self, path: str, document: Any, query: Query | None = None) -> Any:
         """Post a JSON document."""

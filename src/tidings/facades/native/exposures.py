@@ -9,20 +9,24 @@ import msgspec
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from tidings.access.principals import Right
+from tidings.access.principals import Principal, Right
 from tidings.errors import NotFound
 from tidings.facades import changing
 from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, owns, topic_of
 from tidings.facades.native.derived import refuse_derived
+from tidings.facades.native.merge_patch import Patch, patched, shown, unless_changed
 from tidings.facades.native.scope_body import ScopeBody, scopes_from, shown_scopes
 from tidings.facades.native.wire import Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
 from tidings.registry.port import Ending
-from tidings.registry.rules import decided
+from tidings.registry.rules import decided, parse_name
 
 router = APIRouter(tags=["exposures"])
+
+WHOLE = frozenset({"scopes.*"})
+"""Members that a patch replaces."""
 
 
 class ExposureBody(Wire):
@@ -122,13 +126,31 @@ async def get_exposure(topic: str, parts: PartsOf, caller: Caller) -> ExposureVi
 
 @router.put("/api/exposures/{topic:path}", responses={201: {"model": ExposureView, "description": "Created."}})
 async def put_exposure(topic: str, body: ExposureBody, parts: PartsOf, caller: Caller, response: Response) -> ExposureView:
-    """Create or replace the exposure of a topic."""
+    """Create or replace the exposure of a topic: what is left out is the default. PATCH changes single members."""
     caller.require(Right.ADMIN)
     wanted = exposure_from(same_name(topic, body.topic), body)
+    response.status_code = HTTPStatus.OK if wanted.topic in parts.snapshot.exposures else HTTPStatus.CREATED
+    return await _stored(parts, caller, wanted)
+
+
+@router.patch("/api/exposures/{topic:path}", responses={201: {"model": ExposureView, "description": "Created."}})
+async def patch_exposure(topic: str, patch: Patch, parts: PartsOf, caller: Caller, response: Response) -> ExposureView:
+    """Change what the body names, and nothing else, or create an exposure with it. `scopes` are merged by their names."""
+    caller.require(Right.ADMIN)
+    name = parse_name(topic)
+    standing = parts.snapshot.exposures.get(name)
+    known = {} if standing is None else shown(view_of(standing), ExposureBody, "topic", "warnings")
+    body = patched(ExposureBody, known, patch, WHOLE)
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    guard = unless_changed(lambda now: now.exposures.get(name), standing)
+    return await _stored(parts, caller, exposure_from(same_name(topic, body.topic), body), guard)
+
+
+async def _stored(
+    parts: Parts, caller: Principal, wanted: Exposure, guard: changing.Guard = changing.nothing_against
+) -> ExposureView:
     refuse_derived([wanted])
-    created = wanted.topic not in parts.snapshot.exposures
-    await changing.put(parts, [wanted], caller.name)
-    response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
+    await changing.put(parts, [wanted], caller.name, guard)
     return view_of(wanted).model_copy(update={"warnings": advice_on(wanted, parts.regex) or None})
 
 

@@ -1,4 +1,4 @@
-"""How a subscription is delivered: `GET|PUT /api/subscriptions/{name}/policy`. A change holds for the next attempt."""
+"""How a subscription is delivered: `GET|PUT|PATCH /api/subscriptions/{name}/policy`. A change holds for the next attempt."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter
 
+from tidings.access.principals import Principal
 from tidings.delivery.push.policy import Policy, policy_of
 from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
 from tidings.facades.native.derived import refuse_derived
+from tidings.facades.native.merge_patch import Patch, patched, shown, unless_changed
 from tidings.facades.native.policy_body import PolicyBody, shown_wishes, wishes_from
 from tidings.facades.native.wire import Wire
 from tidings.facades.parts import Parts
-from tidings.registry.model import Push, Subscription
+from tidings.registry.model import Push, Snapshot, Subscription
 from tidings.registry.rules.retentions import Retentions
 
 router = APIRouter(tags=["subscriptions"])
@@ -59,8 +61,32 @@ async def get_policy(name: str, parts: PartsOf, caller: Caller) -> PolicyView:
 async def put_policy(name: str, body: PolicyBody, parts: PartsOf, caller: Caller) -> PolicyView:
     """Deliver otherwise from the next attempt on. What the body leaves out is as its preset has it."""
     standing = subscription_of(parts, caller, name)
+    await _store(parts, caller, standing, body)
+    return _view(parts, subscription_of(parts, caller, name))
+
+
+@router.patch("/api/subscriptions/{name:path}/policy")
+async def patch_policy(name: str, patch: Patch, parts: PartsOf, caller: Caller) -> PolicyView:
+    """Change what the body names from the next attempt on, and nothing else. Another preset keeps what was wished for over it."""
+    standing = subscription_of(parts, caller, name)
+    body = patched(PolicyBody, shown(PolicyBody(**shown_wishes(_pushed(standing))), PolicyBody), patch, frozenset())
+    await _store(parts, caller, standing, body, unless_changed(lambda now: now.subscriptions.get(standing.name), standing))
+    return _view(parts, subscription_of(parts, caller, name))
+
+
+async def _store(
+    parts: Parts,
+    caller: Principal,
+    standing: Subscription,
+    body: PolicyBody,
+    guard: changing.Guard = changing.nothing_against,
+) -> None:
     push = msgspec.structs.replace(_pushed(standing), **wishes_from(body))
     wanted = msgspec.structs.replace(standing, delivery=push)
     refuse_derived([wanted])
-    await changing.put(parts, [wanted], caller.name, lambda now: refuse_foreign(caller, wanted.name, now))
-    return _view(parts, subscription_of(parts, caller, name))
+
+    def allowed(now: Snapshot) -> None:
+        refuse_foreign(caller, wanted.name, now)
+        guard(now)
+
+    await changing.put(parts, [wanted], caller.name, allowed)

@@ -12,10 +12,12 @@ from tidings.access.secrets import COVER
 from tidings.errors import Malformed, NotFound
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf
+from tidings.facades.native.merge_patch import Patch, patched, shown, unless_changed
 from tidings.facades.native.wire import Duration, Wire, name_in_path, same_name
 from tidings.facades.parts import Parts
 from tidings.registry.model import Name, Provider
 from tidings.registry.port import Ending
+from tidings.registry.rules import parse_name
 
 router = APIRouter(tags=["providers"])
 
@@ -83,13 +85,32 @@ async def list_providers(parts: PartsOf, caller: Caller) -> ProviderList:
 
 @router.put("/api/providers/{name:path}", responses={201: {"model": ProviderBody, "description": "Created."}})
 async def put_provider(name: str, body: ProviderBody, parts: PartsOf, caller: Caller, response: Response) -> ProviderBody:
-    """Create or replace a provider. It holds for the next token that is asked for."""
+    """Create or replace a provider: what is left out is the default. It holds for the next token that is asked for."""
     caller.require(Right.ADMIN)
     full = same_name(name, body.name)
     standing = parts.snapshot.providers.get(full)
-    (stored,) = await changing.put(parts, [provider_from(full, body, standing)], caller.name)
-    assert isinstance(stored, Provider)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    return await _stored(parts, caller, provider_from(full, body, standing))
+
+
+@router.patch("/api/providers/{name:path}", responses={201: {"model": ProviderBody, "description": "Created."}})
+async def patch_provider(name: str, patch: Patch, parts: PartsOf, caller: Caller, response: Response) -> ProviderBody:
+    """Change what the body names, and nothing else, or create a provider with it. A new address needs the secret again."""
+    caller.require(Right.ADMIN)
+    full = parse_name(name)
+    standing = parts.snapshot.providers.get(full)
+    known = {} if standing is None else shown(view_of(standing), ProviderBody)
+    body = patched(ProviderBody, known, patch, frozenset())
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    wanted = provider_from(same_name(name, body.name), body, standing)
+    return await _stored(parts, caller, wanted, unless_changed(lambda now: now.providers.get(full), standing))
+
+
+async def _stored(
+    parts: Parts, caller: Principal, wanted: Provider, guard: changing.Guard = changing.nothing_against
+) -> ProviderBody:
+    (stored,) = await changing.put(parts, [wanted], caller.name, guard)
+    assert isinstance(stored, Provider)
     return view_of(stored)
 
 

@@ -209,7 +209,9 @@ def _uncovered(headers: Mapping[str, str], url: str, standing: Subscription | No
     held = push.headers if isinstance(push, Push) and push.url == url else {}
     for name, value in headers.items():
         if value == COVER and name not in held:
-            raise Malformed("there is no value yet that *** could stand for", at=f"delivery.headers.{name[:50]}")
+            known = isinstance(push, Push) and name in push.headers
+            fault = "a new address needs the value again" if known else "there is no value yet that *** could stand for"
+            raise Malformed(fault, at=f"delivery.headers.{name[:50]}", expected="the value, or null to leave the header out")
     return {name: held[name] if value == COVER else value for name, value in headers.items()}
 
 

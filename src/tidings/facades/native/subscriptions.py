@@ -1,4 +1,4 @@
-"""Subscriptions: `GET /api/subscriptions`, `PUT|GET|DELETE /api/subscriptions/{name}`."""
+"""Subscriptions: `GET /api/subscriptions`, `PUT|PATCH|GET|DELETE /api/subscriptions/{name}`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tidings.facades.advising import advice_on
 from tidings.facades.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.facades.native.credential_body import headers_shown, signing_shown
 from tidings.facades.native.derived import refuse_derived
+from tidings.facades.native.merge_patch import Patch, unless_changed
 from tidings.facades.native.subscription_body import (
     SubscriptionAnswer,
     SubscriptionBody,
@@ -21,11 +22,13 @@ from tidings.facades.native.subscription_body import (
     subscription_from,
     view_of,
 )
-from tidings.facades.native.webhooks import policy_in
+from tidings.facades.native.subscription_patch import patched_subscription
+from tidings.facades.native.webhooks import Handshake, policy_in
 from tidings.facades.native.wire import Wire, same_name
 from tidings.facades.parts import Parts
-from tidings.registry.model import Name, Push, Subscription, TopicsSource
+from tidings.registry.model import Name, Push, Snapshot, Subscription, TopicsSource
 from tidings.registry.port import Ending
+from tidings.registry.rules import parse_name
 
 router = APIRouter(tags=["subscriptions"])
 
@@ -75,27 +78,55 @@ async def list_subscriptions(parts: PartsOf, caller: Caller) -> SubscriptionList
 async def put_subscription(
     name: str, body: SubscriptionBody, parts: PartsOf, caller: Caller, response: Response
 ) -> SubscriptionAnswer:
-    """Create or replace a subscription. It gets every event whose publishing begins after this is answered."""
+    """Create or replace a subscription: what is left out is the default. PATCH changes single members.
+
+    It gets every event whose publishing begins after this is answered.
+    """
     full = same_name(name, body.name)
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
-    wanted = wanted_by(caller, full, body, standing)
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    return await _stored(parts, caller, wanted_by(caller, full, body, standing), body.handshake)
+
+
+@router.patch("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionAnswer, "description": "Created."}})
+async def patch_subscription(name: str, patch: Patch, parts: PartsOf, caller: Caller, response: Response) -> SubscriptionAnswer:
+    """Change what the body names, and nothing else, or create a subscription with it. `delivery` and `labels` are merged.
+
+    Another kind of delivery starts afresh; another address needs secret headers and credentials again.
+    """
+    full = parse_name(name)
+    refuse_foreign(caller, full, parts.snapshot)
+    standing = parts.snapshot.subscriptions.get(full)
+    body = patched_subscription(None if standing is None else shown(parts, standing), patch)
+    wanted = wanted_by(caller, same_name(name, body.name), body, standing)
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    guard = unless_changed(lambda now: now.subscriptions.get(full), standing)
+    return await _stored(parts, caller, wanted, body.handshake, guard)
+
+
+async def _stored(
+    parts: Parts,
+    caller: Principal,
+    wanted: Subscription,
+    handshake: Handshake,
+    guard: changing.Guard = changing.nothing_against,
+) -> SubscriptionAnswer:
     refuse_derived([wanted])
     changing.check_documents(parts, [wanted])
-    wanted = await handshaking.shaken(parts, wanted, policy_in(body.handshake))
-    stored = await _store(parts, caller, wanted)
-    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    wanted = await handshaking.shaken(parts, wanted, policy_in(handshake))
+
+    def allowed(now: Snapshot) -> None:
+        # Looked at again at the moment of the change: somebody else may have taken the name meanwhile.
+        refuse_foreign(caller, wanted.name, now)
+        guard(now)
+
+    (stored,) = await changing.put(parts, [wanted], caller.name, allowed)
+    assert isinstance(stored, Subscription)
     view = shown(parts, stored, secret_in(wanted))
     return SubscriptionAnswer(
         **dict(view), warnings=[*handshaking.warnings_about(parts, stored), *advice_on(stored, parts.regex)]
     )
-
-
-async def _store(parts: Parts, caller: Principal, wanted: Subscription) -> Subscription:
-    # Looked at again at the moment of the change: somebody else may have taken the name meanwhile.
-    (stored,) = await changing.put(parts, [wanted], caller.name, lambda now: refuse_foreign(caller, wanted.name, now))
-    assert isinstance(stored, Subscription)
-    return stored
 
 
 @router.get("/api/subscriptions/{name:path}")

@@ -1,4 +1,4 @@
-"""Topics: `GET /api/topics`, `PUT|GET|DELETE /api/topics/{name}`."""
+"""Topics: `GET /api/topics`, `PUT|PATCH|GET|DELETE /api/topics/{name}`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Any
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from tidings.access.principals import Right
+from tidings.access.principals import Principal, Right
 from tidings.facades import changing
 from tidings.facades.native.callers import Caller, PartsOf, sees_topic, topic_of
 from tidings.facades.native.derived import refuse_derived
 from tidings.facades.native.feed_body import FeedBody, feed_from, feed_view
+from tidings.facades.native.merge_patch import Patch, patched, shown, unless_changed
 from tidings.facades.native.wire import Duration, Labels, Size, Wire, name_in_path, same_name
+from tidings.facades.parts import Parts
 from tidings.registry.model import Name, Topic
 from tidings.registry.port import Ending
+from tidings.registry.rules import parse_name
 
 router = APIRouter(tags=["topics"])
+
+WHOLE = frozenset({"schema"})
+"""Members that a patch replaces."""
 
 
 class TopicBody(Wire):
@@ -91,14 +97,31 @@ async def list_topics(parts: PartsOf, caller: Caller) -> TopicList:
 
 @router.put("/api/topics/{name:path}", responses={201: {"model": TopicView, "description": "Created."}})
 async def put_topic(name: str, body: TopicBody, parts: PartsOf, caller: Caller, response: Response) -> TopicView:
-    """Create or replace a topic. Replacing keeps its events."""
+    """Create or replace a topic: what is left out is the default. Replacing keeps its events; PATCH changes single members."""
     caller.require(Right.ADMIN)
     wanted = topic_from(same_name(name, body.name), body)
+    response.status_code = HTTPStatus.OK if wanted.name in parts.snapshot.topics else HTTPStatus.CREATED
+    return await _stored(parts, caller, wanted)
+
+
+@router.patch("/api/topics/{name:path}", responses={201: {"model": TopicView, "description": "Created."}})
+async def patch_topic(name: str, patch: Patch, parts: PartsOf, caller: Caller, response: Response) -> TopicView:
+    """Change what the body names, and nothing else, or create a topic with it. `feed` and `labels` are merged."""
+    caller.require(Right.ADMIN)
+    full = parse_name(name)
+    standing = parts.snapshot.topics.get(full)
+    body = patched(TopicBody, {} if standing is None else shown(view_of(standing), TopicBody), patch, WHOLE)
+    wanted = topic_from(same_name(name, body.name), body)
+    response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
+    return await _stored(parts, caller, wanted, unless_changed(lambda now: now.topics.get(full), standing))
+
+
+async def _stored(
+    parts: Parts, caller: Principal, wanted: Topic, guard: changing.Guard = changing.nothing_against
+) -> TopicView:
     refuse_derived([wanted])
-    created = wanted.name not in parts.snapshot.topics
-    (stored,) = await changing.put(parts, [wanted], caller.name)
+    (stored,) = await changing.put(parts, [wanted], caller.name, guard)
     assert isinstance(stored, Topic)
-    response.status_code = HTTPStatus.CREATED if created else HTTPStatus.OK
     return view_of(stored)
 
 
