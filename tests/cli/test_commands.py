@@ -291,9 +291,9 @@ def test_a_filter_can_be_tried(shell: Shell, tmp_path: Path) -> None:
     ("filter", "event", "said"),
     [
         ("total > >", "{}", "column 9"),
-        ('{"total":', "{}", "the filter is no JSON"),
-        ("total > 5", "", "the event is no JSON"),
-        ("total > 5", '{"total": NaN}', "NaN is no number of JSON"),
+        ('{"total":', "{}", "the filter is not JSON"),
+        ("total > 5", "", "the event is not JSON"),
+        ("total > 5", '{"total": NaN}', "NaN is not a number of JSON"),
         ("total > 5", "nowhere.json", "the event cannot be read: there is no such file, found 'nowhere.json'"),
         ("total > 5", '{"specversion": "1.0"}', "the attribute id is required"),
         ("-", "-", "only one of filter and event"),
