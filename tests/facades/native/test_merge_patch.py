@@ -111,7 +111,8 @@ def test_a_patch_of_a_subscription_changes_only_what_it_names(api: ApiProcess) -
         "topics": ["payments"],
         "delivery": before["delivery"] | {"tries": 3, "answers": {"404": "give-up", "410": "give-up"}},
     }
-    replaced = api.call("PATCH", path, {"filter": {"dialect": "eventbridge", "filter": {"a": ["b"]}}, "project": {"exclude": ["x"]}}).json
+    filter = {"dialect": "eventbridge", "filter": {"a": ["b"]}}
+    replaced = api.call("PATCH", path, {"filter": filter, "project": {"exclude": ["x"]}}).json
     assert (replaced["where"], replaced["project"]["exclude"], replaced["project"].get("include")) == (None, ["x"], None)
 
 
