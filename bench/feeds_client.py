@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from bench.figures import Figure
-from tidings.client.feeds import Batch, FeedClient, MemoryStore, SqliteStore
+from tidings.client.feeds import Batch, FeedClient, Http, HttpxHttp, MemoryStore, SqliteStore
 
 PAGE = 1000
 PAGES = 60
@@ -31,10 +31,11 @@ class _Enough(Exception):
 def figures(pages: int = PAGES, turns: int = 4) -> list[Figure]:
     """Events a second of each, in turns, the best of them; the reader of ours decodes every event too."""
     with _server() as port, tempfile.TemporaryDirectory(prefix="tidings-bench-") as folder:
-        bare = ours = saved = 0.0
+        bare = ours = saved = over_httpx = 0.0
         for turn in range(turns):
             bare = max(bare, _rate(lambda: _bare(port, pages), pages))
             ours = max(ours, _rate(lambda: _ours(port, pages, MemoryStore()), pages))
+            over_httpx = max(over_httpx, _rate(lambda: _ours(port, pages, MemoryStore(), HttpxHttp()), pages))
             store = SqliteStore(Path(folder) / f"{turn}.db")
             saved = max(saved, _rate(lambda: _ours(port, pages, store), pages))  # noqa: B023
             store.close()
@@ -42,6 +43,9 @@ def figures(pages: int = PAGES, turns: int = 4) -> list[Figure]:
     return [
         Figure("bare HTTP read and JSON decode, pages of 1,000", bare, "events/s"),
         Figure("feed client, cursors in memory", ours, "events/s", against, ours / bare, "≥ 0.5"),
+        Figure(
+            "feed client over httpx, cursors in memory", over_httpx, "events/s", "feed client over asyncio", over_httpx / ours
+        ),
         Figure("feed client, cursors in SQLite", saved, "events/s", against, saved / bare),
     ]
 
@@ -64,7 +68,7 @@ def _bare(port: int, pages: int) -> None:
     assert events == pages * PAGE
 
 
-def _ours(port: int, pages: int, store: Any) -> None:
+def _ours(port: int, pages: int, store: Any, http: Http | None = None) -> None:
     events = 0
 
     def take(tx: Any, batch: Batch) -> None:
@@ -76,7 +80,7 @@ def _ours(port: int, pages: int, store: Any) -> None:
             raise _Enough
 
     async def go() -> None:
-        async with FeedClient(f"http://127.0.0.1:{port}/feed", store=store, page_size=PAGE) as client:
+        async with FeedClient(f"http://127.0.0.1:{port}/feed", store=store, page_size=PAGE, http=http) as client:
             await client.run(take)
 
     try:

@@ -51,6 +51,7 @@ HOMES = {
     "re2": ("filters/texts.py",),
     "regex": ("filters/backtracking.py",),
     "jsonschema_rs": ("events/schema.py",),
+    "httpx": ("client/feeds/httpx.py",),
     "jwt": ("access/jwts.py", "access/gateway.py", "client/horizon.py"),
     "cryptography": ("access/", "delivery/push/signing.py", "client/webhooks.py"),
     "typer": ("cli/",),

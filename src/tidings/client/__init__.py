@@ -9,10 +9,19 @@ from tidings.client.horizon import ExpectedToken, verify_horizon_token
 from tidings.client.webhooks import NotVerified, verify
 
 if TYPE_CHECKING:
-    from tidings.client.feeds import Batch, DbApiStore, Event, FeedClient, MemoryStore, SqliteStore, SyncFeedClient
+    from tidings.client.feeds import (
+        Batch,
+        DbApiStore,
+        Event,
+        FeedClient,
+        HttpxHttp,
+        MemoryStore,
+        SqliteStore,
+        SyncFeedClient,
+    )
     from tidings.errors import CursorExpired, CursorMoved
 
-_OF_FEEDS = ("Batch", "DbApiStore", "Event", "FeedClient", "MemoryStore", "SqliteStore", "SyncFeedClient")
+_OF_FEEDS = ("Batch", "DbApiStore", "Event", "FeedClient", "HttpxHttp", "MemoryStore", "SqliteStore", "SyncFeedClient")
 _ERRORS = ("CursorExpired", "CursorMoved")
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "Event",
     "ExpectedToken",
     "FeedClient",
+    "HttpxHttp",
     "MemoryStore",
     "NotVerified",
     "SqliteStore",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +21,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from tidings.client import FeedClient
+from tidings.client.feeds import Http, HttpxHttp, PlainHttp
 from tidings.client.feeds.answers import seconds_of
 from tidings.client.feeds.connection import origin_of
-from tidings.client.feeds.http import PlainHttp
+from tidings.client.feeds.http import is_proxied
 from tidings.errors import Misconfigured
+
+Kind = Callable[[], Http]
 
 
 @contextmanager
@@ -49,9 +54,14 @@ def speaking(*connections: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/a?b=c", came
 
 
-def got(url: str, times: int = 1, silence: float = 5.0) -> list[tuple[int, bytes]]:
+@pytest.fixture(params=[PlainHttp, HttpxHttp])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return request.param
+
+
+def got(kind: Kind, url: str, times: int = 1, silence: float = 5.0) -> list[tuple[int, bytes]]:
     async def go() -> list[tuple[int, bytes]]:
-        http, found = PlainHttp(), []
+        http, found = kind(), []
         for _ in range(times):
             async with http.get(url, {"authorization": "Bearer t"}, silence) as answer:
                 found.append((answer.status, b"".join([chunk async for chunk in answer.chunks])))
@@ -72,10 +82,10 @@ def got(url: str, times: int = 1, silence: float = 5.0) -> list[tuple[int, bytes
         (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi", 200, b"hi"),
     ],
 )
-def test_answers_of_every_form_are_read(answer: bytes, status: int, body: bytes) -> None:
+def test_answers_of_every_form_are_read(kind: Kind, answer: bytes, status: int, body: bytes) -> None:
     with speaking([answer]) as (url, came):
-        assert got(url) == [(status, body)]
-    assert came[0].startswith(b"GET /a?b=c HTTP/1.1\r\nhost: 127.0.0.1:")
+        assert got(kind, url) == [(status, body)]
+    assert came[0].lower().startswith(b"get /a?b=c http/1.1\r\nhost: 127.0.0.1:")
     assert b"authorization: Bearer t\r\n" in came[0]
 
 
@@ -89,43 +99,92 @@ def test_answers_of_every_form_are_read(answer: bytes, status: int, body: bytes)
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhe",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 300 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"x: %b\r\n" % (b"y" * 1000) * 300 + b"\r\n",
         b"HTTP/1.1 302 Found\r\nlocation: ftp://x\r\n\r\n",
         b"HTTP/1.1 200 " + b"x" * 1_000_000,
     ],
 )
-def test_an_answer_that_breaks_off_is_an_error_and_never_a_short_answer(answer: bytes) -> None:
+def test_an_answer_that_breaks_off_is_an_error_and_never_a_short_answer(kind: Kind, answer: bytes) -> None:
     with speaking([answer]) as (url, _), pytest.raises(OSError):
-        got(url)
+        got(kind, url)
 
 
-def test_a_connection_is_kept_and_made_again_when_the_server_closed_it() -> None:
+def test_a_connection_is_kept_and_made_again_when_the_server_closed_it(kind: Kind) -> None:
     fine = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
     with speaking([fine, fine], [fine]) as (url, came):
-        assert got(url, times=3) == [(200, b"hi")] * 3
+        assert got(kind, url, times=3) == [(200, b"hi")] * 3
     assert len(came) == 3
 
 
-def test_silence_is_not_waited_for_without_end() -> None:
+def test_silence_is_not_waited_for_without_end(kind: Kind) -> None:
     with speaking([b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nh", b""]) as (url, _), pytest.raises(OSError):
-        got(url, silence=0.1)
+        got(kind, url, silence=0.1)
 
 
-def test_redirects_are_followed_but_not_for_ever_and_the_token_stays_at_home() -> None:
+def test_redirects_are_followed_but_not_for_ever_and_the_token_stays_at_home(kind: Kind) -> None:
     fine = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
     with speaking([b"HTTP/1.1 307 Go\r\nlocation: /b\r\ncontent-length: 0\r\n\r\n"], [fine]) as (url, came):
-        assert got(url) == [(200, b"hi")]
+        assert got(kind, url) == [(200, b"hi")]
     assert came[1].startswith(b"GET /b HTTP/1.1") and b"Bearer" in came[1]
     with speaking([fine]) as (other, came):
         elsewhere = b"HTTP/1.1 302 Go\r\nlocation: " + other.encode() + b"\r\n\r\n"
         with speaking([elsewhere]) as (url, _):
-            assert got(url) == [(200, b"hi")]
+            assert got(kind, url) == [(200, b"hi")]
     assert b"Bearer" not in came[0]
     with speaking(*[[b"HTTP/1.1 302 Go\r\nlocation: HERE/a\r\n\r\n"]] * 6) as (url, _), pytest.raises(OSError, match="end"):
-        got(url)
+        got(kind, url)
 
 
-def test_a_certificate_that_nobody_trusts_is_told_and_not_tried_again(tmp_path: Path) -> None:
+def test_a_compressed_answer_is_read() -> None:
+    packed = gzip.compress(b"hello")
+    answer = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n%b" % (len(packed), packed)
+    with speaking([answer]) as (url, came):
+        assert got(HttpxHttp, url) == [(200, b"hello")]
+    assert b"gzip" in came[0]
+    with speaking([b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"]) as (url, came):
+        got(PlainHttp, url)
+    assert b"accept-encoding: identity" in came[0]
+
+
+def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+
+
+def test_a_feed_is_read_through_the_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b'{"token":"t","partitions":[{"id":"0"}]}'
+    with speaking([b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)]) as (proxy, came):
+        without_proxies(monkeypatch)
+        monkeypatch.setenv("HTTP_PROXY", proxy.partition("/a")[0])
+        found = asyncio.run(FeedClient("http://feeds.example/orders").discover())
+    assert found.token == "t"
+    assert came[0].startswith(b"GET http://feeds.example/orders HTTP/1.1")
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "proxied"),
+    [
+        ({}, "http://feeds.example/x", False),
+        ({"HTTPS_PROXY": "http://p:1"}, "https://feeds.example/x", True),
+        ({"https_proxy": "http://p:1"}, "http://feeds.example/x", False),
+        ({"ALL_PROXY": "http://p:1"}, "http://feeds.example/x", True),
+        ({"ALL_PROXY": "http://p:1", "NO_PROXY": "other,.example"}, "http://feeds.example/x", False),
+        ({"ALL_PROXY": "http://p:1", "NO_PROXY": "*"}, "http://feeds.example/x", False),
+        ({"ALL_PROXY": "http://p:1"}, "http://127.0.0.1:8484/x", False),
+        ({"ALL_PROXY": "http://p:1"}, "http://localhost:8484/x", False),
+        ({"ALL_PROXY": "http://p:1"}, "http://[::1]:8484/x", False),
+    ],
+)
+def test_a_proxy_is_for_the_addresses_that_the_environment_means(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], url: str, proxied: bool
+) -> None:
+    without_proxies(monkeypatch)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_proxied(url) == proxied
+
+
+def test_a_certificate_that_nobody_trusts_is_told_and_not_tried_again(kind: Kind, tmp_path: Path) -> None:
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     serving.load_cert_chain(*a_certificate(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -136,7 +195,7 @@ def test_a_certificate_that_nobody_trusts_is_told_and_not_tried_again(tmp_path: 
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        client = FeedClient(f"https://127.0.0.1:{server.getsockname()[1]}/feed")
+        client = FeedClient(f"https://127.0.0.1:{server.getsockname()[1]}/feed", http=kind())
         with pytest.raises(Misconfigured, match="not trusted"):
             asyncio.run(asyncio.wait_for(client.run(lambda tx, batch: None), 30))
 

@@ -12,7 +12,7 @@ import msgspec
 from tidings.client.feeds import answers, discovery
 from tidings.client.feeds.backoff import Backoff
 from tidings.client.feeds.discovery import V1, Discovery
-from tidings.client.feeds.http import Answer, Http, PlainHttp
+from tidings.client.feeds.http import Answer, Http, usual_http
 from tidings.client.feeds.lines import Checkpoint, Event, Lines
 from tidings.client.feeds.plan import FIRST
 from tidings.client.feeds.requests import Feed, Wishes
@@ -67,7 +67,7 @@ class FeedClient:
         self._count = partition_count
         self._wishes = Wishes(page_size, wait, event_types, event_headers, cursorset)
         self._store: Store = store if store is not None else MemoryStore()
-        self._http: Http = http if http is not None else PlainHttp()
+        self._http: Http = http if http is not None else usual_http(url)
         self._headers = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
         self._ways = Ways(start, ordered, multi, poll_interval, max_batch, backoff or Backoff(), patience)
         self._name = name or self._feed.name
@@ -188,7 +188,8 @@ class FeedClient:
 
     def _unreachable(self, error: Exception, reached: bool = True) -> HubUnreachable:
         what = "broke off its answer" if reached else "does not answer"
-        unreachable = HubUnreachable(f"{self.url} {what} ({error})")
+        why = str(error) or ("it took too long" if isinstance(error, TimeoutError) else type(error).__name__)
+        unreachable = HubUnreachable(f"{self.url} {what} ({why})")
         unreachable.retry_after = 0
         return unreachable
 

@@ -16,15 +16,25 @@ from urllib.parse import urlsplit
 from tidings.errors import Misconfigured
 
 _LIMIT = 1 << 16
-_CONNECT = 30.0
+CONNECT = 30.0
+"""Seconds that connecting may take."""
+
 _HEAD_LINES = 200
 _MOVED = (301, 302, 303, 307, 308)
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted() -> ssl.SSLContext:
     """The certificates that the system trusts, read once."""
     return ssl.create_default_context()
+
+
+def untrusted(server: str, error: ssl.SSLCertVerificationError) -> Misconfigured:
+    """Trying again would not help."""
+    return Misconfigured(
+        f"the certificate of {server} is not trusted: {error.verify_message}",
+        expected="one that the system trusts, or its file in SSL_CERT_FILE",
+    )
 
 
 class Origin(NamedTuple):
@@ -87,21 +97,18 @@ class Connection:
 
     @classmethod
     async def to(cls, origin: Origin) -> Self:
-        context = _trusted() if origin.secure else None
+        context = trusted() if origin.secure else None
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(CONNECT):
                 return cls(origin, *await asyncio.open_connection(origin.host, origin.port, ssl=context, limit=_LIMIT))
         except ssl.SSLCertVerificationError as error:
-            # Trying again would not help.
-            raise Misconfigured(
-                f"the certificate of {origin.host_header} is not trusted: {error.verify_message}",
-                expected="one that the system trusts, or its file in SSL_CERT_FILE",
-            ) from error
+            raise untrusted(origin.host_header, error) from error
 
     async def ask(self, target: str, headers: Mapping[str, str], silence: float) -> Head:
         """Send a request and read how its answer begins."""
         self.is_reusable = False
-        sent = {"host": self._origin.host_header, "user-agent": "tidings-feed", "accept": "*/*", **headers}
+        usual = {"user-agent": "tidings-feed", "accept": "*/*", "accept-encoding": "identity"}
+        sent = {"host": self._origin.host_header, **usual, **headers}
         if any("\r" in text or "\n" in text for text in (target, *sent.keys(), *sent.values())):
             raise OSError("a line break cannot be sent")
         lines = [f"GET {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent.items()), "", ""]

@@ -1,4 +1,10 @@
-"""The one thing a reader asks of HTTP: GET, with the answer as a stream of bytes. `Http` is where your own client fits in."""
+"""The one thing a reader asks of HTTP: GET, with the answer as a stream of bytes. `Http` is where your own client fits in.
+
+| adapter | for |
+|---|---|
+| `PlainHttp` | the usual one: asyncio alone, and the fastest |
+| `HttpxHttp` | proxies (taken by itself where the environment names one), compression, your own `httpx.AsyncClient` |
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from tidings.client.feeds.connection import Connection, Head, Origin, origin_of
 
-_REDIRECTS = 5
+REDIRECTS = 5
 _KEPT = 8
 """Idle connections per server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The beginning of an answer; names of headers in lower case. Iterating `chunks` raises OSError when the connection breaks."""
+    """The beginning of an answer. Headers have lower-case names; iterating `chunks` raises OSError when the connection breaks."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,7 +50,7 @@ class PlainHttp:
     @asynccontextmanager
     async def get(self, url: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[Answer]:
         sent = dict(headers)
-        for _ in range(_REDIRECTS):
+        for _ in range(REDIRECTS):
             connection, head = await self._asked(url, sent, silence)
             target = head.redirect
             if target is None:
@@ -92,6 +99,24 @@ class PlainHttp:
             idle.append(connection)
         else:
             connection.close()
+
+
+def usual_http(url: str) -> Http:
+    """The client for an address where nobody chose one: through the proxy that the environment names for it, else directly."""
+    if not is_proxied(url):
+        return PlainHttp()
+    from tidings.client.feeds.httpx import HttpxHttp
+
+    return HttpxHttp()
+
+
+def is_proxied(url: str) -> bool:
+    """Whether HTTP_PROXY, HTTPS_PROXY or ALL_PROXY is for this address, and NO_PROXY is not. Never for this machine itself."""
+    parts, proxies = urlsplit(url), getproxies()
+    host = parts.hostname or ""
+    if host in ("localhost", "::1") or host.startswith("127."):
+        return False
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not proxy_bypass(host)
 
 
 def _target(url: str) -> str:
