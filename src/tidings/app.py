@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
+from tidings.access.key_file import KeyFile
 from tidings.access.refused_tokens import RefusedTokens
 from tidings.access.rules import check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
@@ -132,7 +132,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         lane_waiting=lane_waiting,
         board=board,
         box=Box(secret),
-        gateway_key=GatewayKey(secret, FormerKeys(settings.data, 2 * settings.gateway.token_life, clock)),
+        gateway_key=GatewayKey(KeyFile(settings.data, Box(secret), 2 * settings.gateway.token_life, clock)),
         reach=_reaching(settings, clock, stack),
     )
     _tell_unreadable(parts)

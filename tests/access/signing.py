@@ -13,6 +13,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
+from tidings.access.key_file import KeyFile, Pair, new_pair
+
 NOW = 1_700_000_000
 """What ManualClock says at first, in seconds."""
 
@@ -82,3 +84,20 @@ class KeyServer:
             server.shutdown()
             server.server_close()
             thread.join()
+
+
+class OneKey(KeyFile):
+    """A key of the hub that is kept nowhere."""
+
+    def __init__(self) -> None:
+        self._pair = new_pair()
+
+    @property
+    def stamp(self) -> object:
+        return 1
+
+    def pair(self, known: Pair | None = None) -> Pair:
+        return self._pair
+
+    def public(self) -> list[dict[str, Any]]:
+        return [self._pair.public]

@@ -8,9 +8,11 @@ import pytest
 
 from tests.api_process import an_api
 from tidings.access.gateway import GatewayKey
-from tidings.access.sealing import hub_key
+from tidings.access.key_file import KeyFile
+from tidings.access.sealing import Box, hub_key
 from tidings.cli.command import Hub
 from tidings.cli.horizon_tokens import TokenCheck
+from tidings.clock import SystemClock
 from tidings.errors import Rejected
 
 
@@ -19,7 +21,7 @@ def test_tokens_are_checked_with_the_keys_of_the_hub(tmp_path: Path) -> None:
         hub = Hub(f"http://127.0.0.1:{api.port}")
         check = TokenCheck(hub, "hub--team--bill", ["hub--team--shop"])
         claims = {"clientId": "eventstore", "publisherId": "hub--team--shop", "subscriberId": "hub--team--bill"}
-        key = GatewayKey(hub_key(tmp_path))
+        key = GatewayKey(KeyFile(tmp_path, Box(hub_key(tmp_path)), 600, SystemClock()))
 
         def verdict(**changed: object) -> str:
             token = key.signed({"iss": "https://hub.example", "exp": 4_000_000_000, **claims, **changed})

@@ -8,11 +8,11 @@ from typing import Any
 import jwt
 import pytest
 
+from tests.access.signing import OneKey
 from tidings.access.gateway import GatewayKey
-from tidings.access.secrets import Secret
 from tidings.client import ExpectedToken, NotVerified, verify_horizon_token
 
-KEY, OTHER = GatewayKey(Secret(b"k" * 32)), GatewayKey(Secret(b"o" * 32))
+KEY, OTHER = GatewayKey(OneKey()), GatewayKey(OneKey())
 EXPECTED = ExpectedToken(issuers=["https://hub"], publishers=["hub--team--shop"], subscriber="hub--team--bill", zone="AWS")
 
 

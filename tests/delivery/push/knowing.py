@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from tests.access.signing import OneKey
 from tests.builders import a_name, a_subscription
 from tidings.access.gateway import GatewayKey
 from tidings.access.sealing import Box
@@ -26,7 +27,7 @@ from tidings.registry.rules.credentials import provider_of, sealed
 
 KEY = Secret(b"k" * 32)
 BOX = Box(KEY)
-GATEWAY = GatewayKey(KEY)
+GATEWAY = GatewayKey(OneKey())
 DELIVERY_ID = "5bd0eeb4-61b7-8abf-9e09-f5e4c1ee9a01"
 LOCAL = AddressRules(tuple(LOOPBACK))
 

@@ -11,8 +11,10 @@ import jwt
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, quick_settings
 from tests.receivers import Arrival
 from tidings.access.gateway import GatewayKey
-from tidings.access.sealing import sealing_key
+from tidings.access.key_file import KeyFile
+from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
+from tidings.clock import SystemClock
 from tidings.ids import DeliveryIds
 from tidings.registry.layouts import Horizon, Payload
 
@@ -65,7 +67,9 @@ def test_a_callback_gets_horizons_body_and_headers(tmp_path: Path) -> None:
 def test_the_hubs_token_names_zone_publisher_and_subscriber(tmp_path: Path) -> None:
     arrival, _ = delivered(tmp_path, LAYOUT)
     settings = quick_settings(tmp_path)
-    keys = jwt.PyJWKSet.from_dict(GatewayKey(sealing_key(settings.access, tmp_path)).jwks)
+    keys = jwt.PyJWKSet.from_dict(
+        GatewayKey(KeyFile(tmp_path, Box(sealing_key(settings.access, tmp_path)), 600, SystemClock())).jwks
+    )
     claims = jwt.decode(arrival.headers["authorization"].removeprefix("Bearer "), keys.keys[0].key, ["ES256", "RS256"])
     wanted = {"requestPath": "/horizon-aws/callback/v1", "publisherId": "ec--shop", "subscriberId": "ec--billing"}
     assert claims.items() >= {**wanted, "clientId": "eventstore", "iss": "tidings"}.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +13,11 @@ import jwt
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from tests.access.signing import OneKey
 from tests.delivery.push.knowing import BOX, DELIVERY_ID, GATEWAY, Sending, a_provider, attempts, sending
 from tests.receivers import Answer, Arrival, Receiver
+from tidings.access.gateway import GatewayKey
+from tidings.access.key_file import Pair
 from tidings.access.signing_keys import new_key, rotated
 from tidings.client import NotVerified, verify
 from tidings.clock import SECOND, Instant, ManualClock
@@ -466,3 +470,27 @@ def test_a_provider_that_stays_silent_is_given_up_before_its_time() -> None:
         (outcome,) = attempts(1, receiver.url, provider=provider, credential=OAuth(provider="login"))
     assert (outcome.status, len(login.arrivals), authorizations(receiver)) == (200, 1, [None])
     assert outcome.duration < 20
+
+
+def test_the_loop_goes_on_while_the_hubs_key_is_made() -> None:
+    """Making an RSA key takes a good part of a second; other deliveries must not wait for it."""
+    begun, done = threading.Event(), threading.Event()
+
+    class Slow(OneKey):
+        def pair(self, known: Pair | None = None) -> Pair:
+            begun.set()
+            assert done.wait(20)
+            return super().pair(known)
+
+    gateway = Gateway(GatewayKey(Slow()), load(environ={}).gateway, ManualClock())
+
+    async def act() -> set[str]:
+        tokens = [
+            asyncio.create_task(gateway.token(GatewayToken(request_path="/in", publisher="p", subscriber="s")))
+            for _ in range(20)
+        ]
+        await asyncio.to_thread(begun.wait, 20)
+        done.set()
+        return set(await asyncio.gather(*tokens))
+
+    assert len(asyncio.run(act())) == 1

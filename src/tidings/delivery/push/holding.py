@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import math
 from collections.abc import Callable
 from typing import assert_never
@@ -15,9 +16,12 @@ from tidings.config import GatewaySettings
 from tidings.delivery.push import oauth
 from tidings.delivery.push.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access, Failure, Shown
 from tidings.delivery.push.exchange import Exchange, run
+from tidings.errors import Unavailable
 from tidings.registry.credentials import Basic, Credential, GatewayToken, GrantType, OAuth, Placement, Token
 from tidings.registry.model import Provider
 from tidings.registry.rules.credentials import secret_place
+
+logger = logging.getLogger("tidings.delivery")
 
 EARLY = 60.0
 """Seconds before its end at which a token is fetched anew (SUB-15)."""
@@ -121,9 +125,16 @@ class Holding:
             case OAuth():
                 return await self._shown_oauth(access, credential, secrets)
             case GatewayToken():
-                return Shown({"authorization": f"Bearer {self._gateway.token(credential)}"})
+                return await self._shown_gateway(credential)
             case _:
                 assert_never(credential)
+
+    async def _shown_gateway(self, credential: GatewayToken) -> Shown | Failure:
+        try:
+            return Shown({"authorization": f"Bearer {await self._gateway.token(credential)}"})
+        except Unavailable as error:
+            logger.warning("%s", error)
+            return Failure(UNREADABLE)
 
     async def _shown_token(self, access: Access, credential: Token, secrets: Secrets) -> Shown | Failure:
         if not credential.refresh:
@@ -212,9 +223,10 @@ class Gateway:
         self._settings = settings
         self._clock = clock
         self._made: dict[tuple[str, str, str, str], tuple[str, float]] = {}
+        self._signing = asyncio.Lock()
 
-    def token(self, credential: GatewayToken) -> str:
-        """A token that is good for at least a fifth of its life (HOR-110)."""
+    async def token(self, credential: GatewayToken) -> str:
+        """A token that is good for at least a fifth of its life (HOR-110). Raises Unavailable."""
         now, life = self._clock.now() / SECOND, self._settings.token_life
         claims = (
             credential.client or self._settings.client,
@@ -222,16 +234,29 @@ class Gateway:
             credential.publisher,
             credential.subscriber,
         )
-        made = self._made.get(claims)
-        if made is not None and now < made[1] - life / 5:
-            return made[0]
-        if len(self._made) >= HELD:
-            self._made.clear()
-        names = ("clientId", "requestPath", "publisherId", "subscriberId")
-        times = {"iat": int(now), "exp": int(now + life)}
-        token = self._key.signed({"iss": self._settings.issuer, **times, **dict(zip(names, claims, strict=True))})
-        self._made[claims] = (token, now + life)
+        if (held := self._held(claims, now)) is not None:
+            return held
+        async with self._signing:
+            # Whoever waited here may find it done.
+            token = self._held(claims, now) or await self._signed(claims, now)
+            if len(self._made) >= HELD:
+                self._made.clear()
+            self._made.setdefault(claims, (token, now + life))
         return token
+
+    def _held(self, claims: tuple[str, str, str, str], now: float) -> str | None:
+        token, ends = self._made.get(claims, ("", 0.0))
+        if now < ends - self._settings.token_life / 5:
+            return token
+        self._made.pop(claims, None)
+        return None
+
+    async def _signed(self, claims: tuple[str, str, str, str], now: float) -> str:
+        names = ("clientId", "requestPath", "publisherId", "subscriberId")
+        times = {"iat": int(now), "exp": int(now + self._settings.token_life)}
+        signed = {"iss": self._settings.issuer, **times, **dict(zip(names, claims, strict=True))}
+        # Making the key takes a while, and signing takes longer than an attempt may hold up the others.
+        return await asyncio.to_thread(self._key.signed, signed)
 
 
 def _basic(user: str, password: str) -> Shown:

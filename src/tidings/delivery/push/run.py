@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from tidings.access.former_keys import FormerKeys
 from tidings.access.gateway import GatewayKey
+from tidings.access.key_file import KeyFile
 from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
 from tidings.clock import SECOND, Clock, Instant, SystemClock
@@ -96,9 +96,9 @@ class Worker:
 
     def _made_sender(self, ways: Ways) -> Sender:
         secret = sealing_key(self._settings.access, self._settings.data)
-        former = FormerKeys(self._settings.data, 2 * self._settings.gateway.token_life, self._clock)
-        gateway = Gateway(GatewayKey(secret, former), self._settings.gateway, self._clock)
         box, registry = Box(secret), self._parts.registry
+        keys = KeyFile(self._settings.data, box, 2 * self._settings.gateway.token_life, self._clock)
+        gateway = Gateway(GatewayKey(keys), self._settings.gateway, self._clock)
         held = Holding(box, GuardedExchange(ways), lambda name: provider_of(name, registry.snapshot), gateway, self._clock)
         return KnownSender(ways, self._clock, held, box)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from tidings.access.gateway import ALGORITHM
+from tidings.access.key_file import ALGORITHM
 from tidings.facades.parts import Parts
 
 router = APIRouter(tags=["keys"])
