@@ -188,8 +188,9 @@ class NoLog:
 async def _serve(kind: str, folder: str, port: int) -> None:
     import signal
 
-    from tidings.app import Api, build_api, listening, serve
+    from tidings.app import Api, build_api, serve
     from tidings.facades.changing import put
+    from tidings.listeners import listening
     from tidings.observe.board import Board
     from tidings.registry.model import Name, Topic
 

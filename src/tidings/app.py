@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import socket
@@ -27,7 +26,7 @@ from tidings.clock import Clock, SystemClock
 from tidings.config import ServerSettings, Settings
 from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
-from tidings.errors import Misconfigured, PortInUse, Unavailable, tolerating
+from tidings.errors import Unavailable, tolerating
 from tidings.facades.all_doors import DOORS
 from tidings.facades.dead_letter_events import DeadLetterEvents
 from tidings.facades.door import Doors
@@ -43,6 +42,7 @@ from tidings.ingest.intake import Intake
 from tidings.ingest.protocol import WireLimits, limited
 from tidings.ingest.retention import RetentionSweep
 from tidings.ingest.tally import Tally
+from tidings.listeners import bound, close_all, handed_over
 from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.life import life_of
 from tidings.log.sqlite.reader import SqliteLogReader
@@ -50,7 +50,7 @@ from tidings.log.sqlite.slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
-from tidings.own_ports import listeners
+from tidings.own_ports import apps_beside
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.store import SqlRegistryWriter, open_writer
 from tidings.server.asgi import BodyBudget, Receive, Scope, Send
@@ -245,16 +245,16 @@ async def _show(tally: Tally, board: Board) -> None:
             board.flush()
 
 
-async def run_api(settings: Settings, stop: asyncio.Event, board: Board) -> None:
-    """Serve until `stop` is set; then take no more, finish what is under way, and close the log. Raises Misconfigured."""
+async def run_api(settings: Settings, stop: asyncio.Event, board: Board, sockets: Sequence[int] = ()) -> None:
+    """Serve until `stop` is set; then take no more, finish what is under way, and close the log. Raises Misconfigured.
+
+    `sockets`: the open files of the sockets that a supervisor bound, the common port first; else they are bound here.
+    """
     async with AsyncExitStack() as stack:
-        listener = listening(settings.server)
-        stack.callback(listener.close)
+        listener, *own = handed_over(sockets) if sockets else bound(settings)
+        stack.callback(close_all, [listener, *own])
         api = await build_api(settings, board, stack)
-        beside = list(listeners(settings, api.doors, listening))
-        for _, own in beside:
-            stack.callback(own.close)
-        await serve(api, listener, stop, beside)
+        await serve(api, listener, stop, list(zip(apps_beside(settings, api.doors), own, strict=True)))
     board.not_ready("stopped")
     with tolerating(OSError, doing="the api's board"):
         board.flush()
@@ -288,18 +288,6 @@ def _started(api: Api, board: Board) -> None:
     board.ready()
     board.flush()
     asyncio.ensure_future(api.load())  # noqa: RUF006 - held by the Api itself
-
-
-def listening(server: ServerSettings) -> socket.socket:
-    """The socket to serve on. Raises PortInUse or Misconfigured with the way out."""
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    try:
-        return socket.create_server((server.host, server.port), family=family, backlog=2048)
-    except OSError as error:
-        place = f"{server.host}:{server.port}"
-        if error.errno == errno.EADDRINUSE:
-            raise PortInUse(f"something else listens on {place}; stop it, or choose another port with --port") from error
-        raise Misconfigured(f"the hub cannot listen on {place}: {error.strerror or error}") from error
 
 
 def _server_config(api: Any, server: ServerSettings) -> uvicorn.Config:

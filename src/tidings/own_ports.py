@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from tidings.config import ServerSettings, Settings
 from tidings.errors import Misconfigured
@@ -33,12 +30,7 @@ def at_root(doors: Doors, door: Door) -> App:
     return answer
 
 
-Listening = Callable[[ServerSettings], socket.socket]
-
-
-def listeners(settings: Settings, doors: Doors, listening: Listening) -> Iterator[tuple[Any, socket.socket]]:
-    """The applications beside the common one, each with its socket."""
+def apps_beside(settings: Settings, doors: Doors) -> list[App]:
+    """The applications beside the common one, in the order of `own_ports`."""
     ports = own_ports(settings)
-    for door in DOORS:
-        if door.name in ports:
-            yield at_root(doors, door), listening(ports[door.name])
+    return [at_root(doors, door) for door in DOORS if door.name in ports]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -77,3 +78,19 @@ def test_secrets_are_blotted_out(text: str, clean: str) -> None:
 def test_unknown_words_are_refused(settings: ObserveSettings) -> None:
     with pytest.raises(Misconfigured):
         lines.set_up(settings, "api", io.StringIO())
+
+
+def test_a_pipe_that_nobody_reads_drops_lines_and_tells_how_many_afterwards() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    out = os.fdopen(writer, "w")
+    lines.set_up(ObserveSettings("json", "info"), "api", out)
+    for n in range(1000):
+        logging.getLogger("tidings").warning("%d %s", n, "x" * 1000)
+    with os.fdopen(reader, "rb") as source:
+        os.read(source.fileno(), 1 << 20)
+        logging.getLogger("tidings").warning("after it")
+        out.close()
+        said = source.read().decode()
+    assert "log lines were dropped here" in said
+    assert json.loads(said.splitlines()[-1])["message"] == "after it"

@@ -19,6 +19,7 @@ Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; 
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file (TOML); else TIDINGS_CONFIG.")]
 LogFormat = Annotated[str | None, typer.Option("--log-format", help="text, json or auto.")]
 Lifeline = Annotated[int | None, typer.Option("--lifeline", hidden=True)]
+Sockets = Annotated[str, typer.Option("--sockets", hidden=True)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,11 +60,13 @@ def _part_command(part: str) -> Any:
         config: Config = None,
         log_format: LogFormat = None,
         lifeline: Lifeline = None,
+        sockets: Sockets = "",
     ) -> None:
         def act() -> int:
             from tidings.serve.parts import run_part
 
-            return run_part(part, settings_of(data, port, host, config, log_format), lifeline)
+            given = [int(number) for number in sockets.split(",") if number]
+            return run_part(part, settings_of(data, port, host, config, log_format), lifeline, given)
 
         with_exit_code(Hub(), act)
 

@@ -7,11 +7,15 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from tidings.config import Settings
-from tidings.facades.parts import Parts
-from tidings.registry.model import Name, Snapshot
 from tidings.server.asgi import App
+
+if TYPE_CHECKING:
+    # The supervisor asks doors for their ports, and needs nothing else of the hub for it.
+    from tidings.config import Settings
+    from tidings.facades.parts import Parts
+    from tidings.registry.model import Name, Snapshot
 
 _making = threading.Lock()
 """One at a time: pydantic's models, of which several doors are made, cannot be made in two threads at once."""

@@ -60,6 +60,9 @@ class RoutingSource(Protocol):
     def gone(self) -> Marks:
         """No entry at or below these marks is left in the log."""
 
+    def fault(self) -> str | None:
+        """What is wrong with the log itself, as a sentence, where some process has met it."""
+
     @property
     def reader(self) -> RangeReader:
         """What workers read with."""

@@ -1,7 +1,8 @@
 """A part's board: its figures and whether it is ready, in one small file that any process may read.
 
-Every part (api, pipeline, deliver) keeps one board in the data folder's `run/` and flushes it about once a second when
-something changed. `/metrics` and `/api/status` put the boards together.
+Every part (api, pipeline, deliver) keeps one board in the data folder's `run/` and flushes it about once a second. A flush writes
+when something changed, and every few seconds to say that the part is alive: one that hangs or was stopped says nothing.
+`/metrics` and `/api/status` put the boards together.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper bounds of the time histograms, in seconds."""
 
 
+BEAT = 2.0
+"""Seconds after which a board is written although nothing changed."""
+
+SILENT = 15.0
+"""Seconds without a beat after which a part counts as hanging."""
+
+
 class Series(msgspec.Struct):
     """One figure with its labels. A histogram has `buckets` (counts per bound, the last one is +Inf) and `sum`."""
 
@@ -31,7 +39,10 @@ class Series(msgspec.Struct):
 
 
 class Face(msgspec.Struct):
-    """What stands on a board. `ready` False comes with `reason`. `beat` is the time of the last flush (Unix seconds)."""
+    """What stands on a board. `ready` False comes with `reason`. `beat`: when it was written, in seconds since the machine started.
+
+    All processes of a machine count these alike, and no clock that is set changes them.
+    """
 
     part: str
     pid: int
@@ -89,12 +100,13 @@ class Board:
         self._say(False, reason)
 
     def flush(self, *, force: bool = False) -> None:
-        """Write the board if anything changed (a forced flush renews the beat)."""
-        if not (self._dirty or force):
+        """Write the board if anything changed, if its beat is getting old, or if forced."""
+        now = time.monotonic()
+        if not (self._dirty or force or now - self._face.beat >= BEAT):
             return
         with self._lock:
             self._dirty = False
-            self._face.beat = time.time()
+            self._face.beat = now
             self._face.series = list(self._series.values())
             swap = self._path.with_suffix(".new")
             swap.write_bytes(msgspec.json.encode(self._face))
@@ -119,7 +131,7 @@ class Board:
 
 
 def read_faces(folder: Path) -> dict[str, Face]:
-    """The boards of all parts as last flushed. A board of a process that is gone reads as not ready."""
+    """The boards of all parts as last flushed. That of a process that is gone, or has been silent for long, reads as not ready."""
     faces: dict[str, Face] = {}
     for path in sorted(folder.glob("*.json")):
         try:
@@ -128,6 +140,8 @@ def read_faces(folder: Path) -> dict[str, Face]:
             continue
         if not _alive(face.pid):
             face.ready, face.reason = False, "its process has ended"
+        elif face.ready and not 0 <= (silent := time.monotonic() - face.beat) <= SILENT:
+            face.ready, face.reason = False, f"it hangs or was stopped: nothing was heard of it for {silent:.0f} s"
         faces[face.part] = face
     return faces
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
+import select
 import sys
 from datetime import UTC, datetime
 from typing import TextIO
@@ -18,12 +20,13 @@ from tidings.errors import Misconfigured
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 FORMATS = ("auto", "text", "json")
 
+_MOMENT = 0.1
+"""Seconds that a line may wait for a slow reader."""
+
 _SECRETS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{4,}"), r"\1 ***"),
     (
-        re.compile(
-            r"(?i)([\w-]*(?:token|secret|password|passwd|api[_-]?key|signature)[\w-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]+"
-        ),
+        re.compile(r"(?i)((?:token|secret|password|passwd|api[_-]?key|signature)[\w-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"'&,;}]+"),
         r"\1***",
     ),
     (re.compile(r"(://[^/\s:@]+:)[^/\s@]+@"), r"\1***@"),
@@ -36,7 +39,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "ta
 def set_up(settings: ObserveSettings, part: str, stream: TextIO | None = None) -> None:
     """Send this process's log to `stream` (stderr), as `settings` say. Calling again replaces the former set-up."""
     out = stream or sys.stderr
-    handler = logging.StreamHandler(out)
+    handler = NeverWaiting(out) if _never_waits(out) else logging.StreamHandler(out)
     as_json = format_of(settings, terminal=out.isatty()) == "json"
     handler.setFormatter(JsonLines(part) if as_json else TextLines())
     root = logging.getLogger()
@@ -44,6 +47,51 @@ def set_up(settings: ObserveSettings, part: str, stream: TextIO | None = None) -
     root.setLevel(level_of(settings))
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _never_waits(out: TextIO) -> bool:
+    """Whether this is the output that a supervisor gave: a pipe that refuses what it has no room for."""
+    try:
+        return not os.get_blocking(out.fileno())
+    except (OSError, ValueError):
+        return False
+
+
+class NeverWaiting(logging.StreamHandler[TextIO]):
+    """Writes to a pipe that refuses what it has no room for. What does not fit is dropped, and how much is told afterwards.
+
+    A reader that is merely slow gets a moment; one that reads nothing gets none after the first line that was dropped.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._dropped = 0
+        self._cut = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._send(f"{self.format(record)}\n")
+        except Exception:
+            self.handleError(record)
+
+    def _send(self, line: str) -> None:
+        lost = f"{self._dropped} log lines were dropped here: nobody read them\n" if self._dropped else ""
+        begin = "\n" if self._cut else ""
+        data = f"{begin}{lost}{line}".encode("utf-8", "replace")
+        sent = self._write(data)
+        if sent < len(data) and not self._dropped:
+            select.select([], [self.stream], [], _MOMENT)
+            sent += self._write(data[sent:])
+        if sent == len(data):
+            self._dropped, self._cut = 0, False
+        else:
+            self._dropped, self._cut = self._dropped + 1, self._cut or sent > 0
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return os.write(self.stream.fileno(), data)
+        except BlockingIOError:
+            return 0
 
 
 def format_of(settings: ObserveSettings, *, terminal: bool) -> str:

@@ -107,6 +107,8 @@ class CatchUp:
 
     def _others_pass(self, one: Range) -> bool:
         """Whether it is this event and not Spark, the disk or our own code: else nothing may be set aside."""
+        if self.source.fault():
+            return False
         others = (self._passed or only(Position(one.partition, Offset(1))), following(one))
         return any(self._passes(other) for other in others if other != one)
 

@@ -6,6 +6,7 @@ Truth is the lanes' own mark (docs/decisions/001-routing-truth.md): whatever end
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import threading
 import time
@@ -18,10 +19,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tidings.config import Settings
-from tidings.errors import Unavailable
+from tidings.errors import DataFolderUnusable, Unavailable
 from tidings.log.port import LanesWriter, Limit, Remains
 from tidings.log.ranges import RoutingSource
-from tidings.observe.board import Board
+from tidings.observe.board import SILENT, Board
 from tidings.pipeline import session
 from tidings.pipeline.catch_up import CatchUp
 from tidings.pipeline.housekeeping import Housekeeping
@@ -69,7 +70,7 @@ def run(settings: Settings, stop: threading.Event, board: Board, open_parts: Ope
         if parts is not None:
             try:
                 router = RoutingLoop(settings, spark, parts, board, stop)
-                _keep_running(router, stop, board)
+                _keep_running(router, parts.source, stop, board)
             finally:
                 parts.close()
     finally:
@@ -93,6 +94,8 @@ class RoutingLoop:
         limit = Limit(entries=settings.pipeline.batch_events, bytes=settings.pipeline.batch_bytes)
         self._catch_up = CatchUp(self.jobs, parts.source, self._sink, self._routes, limit, board)
         self._housekeeping = Housekeeping(parts.lanes, parts.source, parts.log)
+        self._jvm = JvmWatch(spark)
+        self._deaf = False
         self._beaten = 0.0
 
     def run(self) -> None:
@@ -130,19 +133,52 @@ class RoutingLoop:
             return
         self._beaten = now
         self._housekeeping.step(now)
+        self._listen_to_jvm(now)
         self._board.flush()
 
+    def _listen_to_jvm(self, now: float) -> None:
+        """Events may go on for a while without the JVM; nothing can be started again without it."""
+        silent = self._jvm.silent_for(now)
+        if silent > SILENT:
+            self._board.not_ready(f"Spark's JVM hangs or was stopped: it has not answered for {silent:.0f} s")
+        elif self._deaf:
+            self._board.ready()
+        self._deaf = silent > SILENT
 
-def _keep_running(router: RoutingLoop, stop: threading.Event, board: Board) -> None:
+
+class JvmWatch:
+    """Asks Spark's JVM something small, again and again, in a thread of its own: a stopped JVM answers nobody."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._answered = time.monotonic()
+        threading.Thread(target=self._ask, name="jvm-watch", daemon=True).start()
+
+    def silent_for(self, now: float) -> float:
+        """Seconds since it last answered."""
+        return now - self._answered
+
+    def _ask(self) -> None:
+        # When Spark is stopped, in order or not, there is nobody to watch: routing itself says so.
+        with suppress(Exception):
+            while True:
+                self._spark.sparkContext.defaultParallelism  # noqa: B018 - asked of the JVM
+                self._answered = time.monotonic()
+                time.sleep(2.0)
+        self._answered = math.inf
+
+
+def _keep_running(router: RoutingLoop, source: RoutingSource, stop: threading.Event, board: Board) -> None:
     pause = 1.0
     while not stop.is_set():
         began = time.monotonic()
         try:
             router.run()
-        except (*SparkFailed, Unavailable, RuntimeError) as error:
+        except (*SparkFailed, Unavailable, DataFolderUnusable, RuntimeError) as error:
             pause = 1.0 if time.monotonic() - began > 60 else min(pause * 2, 30.0)
-            log.error("routing stopped and starts again in %.0f s: %s", pause, first_line(error))
-            board.not_ready(f"routing failed and starts again: {first_line(error)}")
+            why = source.fault() or first_line(error)
+            log.error("routing stopped and starts again in %.0f s: %s", pause, why)
+            board.not_ready(f"routing failed and starts again: {why}")
             board.flush()
             stop.wait(pause)
 

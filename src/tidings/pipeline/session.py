@@ -39,6 +39,8 @@ def start(settings: PipelineSettings, folder: Path, java_home: Path | None = Non
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # Python workers are started with `-m`, which would let them import whatever lies in the folder they are started in.
+    os.environ["PYTHONSAFEPATH"] = "1"
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
     builder = SparkSession.builder.master(settings.master).appName("tidings routing")
@@ -54,6 +56,7 @@ def options(settings: PipelineSettings, folder: Path) -> dict[str, str]:
         **_FAST,
         **_QUIET,
         **(_PRIVATE if settings.master.startswith("local") else {}),
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.driver.memory": settings.driver_memory,
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 from collections.abc import Iterator
 
 from tidings.access.rules import check_access
 from tidings.config import Settings
 from tidings.delivery.push.sharing import MOST_WORKERS
-from tidings.errors import Misconfigured, PortInUse
+from tidings.errors import Misconfigured
 from tidings.java import Java, find_java
+from tidings.listeners import bound, close_all
 from tidings.observe import lines
 from tidings.serve import folder
 
@@ -47,21 +47,8 @@ def clashes(settings: Settings) -> Iterator[str]:
 
 
 def check_port(settings: Settings) -> None:
-    """Refuse a port where something else listens, or that may not be bound. Raises PortInUse or Misconfigured."""
-    host, port = settings.server.host, settings.server.port
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        raise _unbindable(host, port, error) from error
-
-
-def _unbindable(host: str, port: int, error: OSError) -> Misconfigured:
-    if error.errno == errno.EADDRINUSE:
-        return PortInUse(f"something else listens on {host}:{port}; stop it, or choose another port with --port")
-    return Misconfigured(f"the hub cannot listen on {host}:{port}: {error.strerror or error}")
+    """Refuse ports where something else listens, or that may not be bound. Raises PortInUse or Misconfigured."""
+    close_all(bound(settings))
 
 
 def free_port(host: str) -> int:

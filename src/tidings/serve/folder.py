@@ -45,7 +45,7 @@ def prepare(folder: Path) -> None:
         _try_to_write(folder)
         _keep_private(folder)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
 
 
 def _keep_private(folder: Path) -> None:
@@ -118,7 +118,7 @@ def _try_to_write(folder: Path) -> None:
     probe.unlink()
 
 
-def _unusable(place: Path, error: OSError) -> TidingsError:
+def unusable(place: Path, error: OSError) -> TidingsError:
     """A full disk may have room again at the next start; everything else somebody has to mend."""
     what = f"the data folder cannot be used: {_why(error)}"
     if error.errno == errno.ENOSPC:
@@ -150,7 +150,7 @@ def check_held_by(folder: Path, pid: int) -> None:
     try:
         found = _pid_in_file(folder / LOCK_FILE)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise unusable(folder, error) from error
     if found != pid:
         raise DataFolderUnusable(
             f"{folder} is not the data folder that this hub was started on: bring that one back, or start the hub again"
@@ -178,9 +178,9 @@ def holder(folder: Path) -> int | None:
 def _lock(path: Path, *, shared: bool, patience: float) -> Iterator[None]:
     until = time.monotonic() + patience
     try:
-        file = path.open("a+")
+        file = open(path, "a+", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - Path has no opener
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise unusable(path, error) from error
     with file:
         while not _locked(file, shared=shared):
             if time.monotonic() >= until:

@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from functools import partial
 from types import FrameType
@@ -32,11 +32,13 @@ _PREDECESSOR_PATIENCE = 10.0
 AsyncBody = Callable[[Settings, asyncio.Event, Board], Coroutine[Any, Any, None]]
 
 
-def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> int:
+def run_part(part: str, settings: Settings, lifeline_fd: int | None = None, sockets: Sequence[int] = ()) -> int:
     """Run one part until it is told to stop; the exit code. `lifeline_fd` is given by a supervisor, which holds the folder.
 
-    Raises Misconfigured where no supervisor is there to read it in the log.
+    So are `sockets`, for the api: open files that listen already. Raises Misconfigured where no supervisor is there to read it in
+    the log.
     """
+    os.umask(0o077)
     supervised = lifeline_fd is not None
     if lifeline_fd is not None:
         parent = os.getppid()
@@ -55,7 +57,7 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
                 folder.check_held_by(settings.data, os.getppid())
             held.enter_context(folder.part_held(settings.data, part, _PREDECESSOR_PATIENCE if supervised else 0.0))
             sqlite.check(settings.data)
-            _run_body(part, settings, Board(settings.data / folder.RUN, part))
+            _run_body(part, settings, Board(settings.data / folder.RUN, part), sockets)
     except Misconfigured as error:
         if not supervised:
             raise
@@ -72,13 +74,13 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None) -> i
     return DONE
 
 
-def _run_body(part: str, settings: Settings, board: Board) -> None:
+def _run_body(part: str, settings: Settings, board: Board, sockets: Sequence[int]) -> None:
     board.flush(force=True)
     match part.partition("-")[0]:
         case "api":
             from tidings.app import run_api
 
-            _run_async(run_api, settings, board)
+            _run_async(partial(run_api, sockets=sockets), settings, board)
         case "deliver":
             from tidings.delivery.push.run import run as run_deliver
             from tidings.delivery.push.sharing import worker_of

@@ -11,9 +11,10 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from tidings.config import ServeSettings
+from tidings.config import Seconds, ServeSettings
 from tidings.observe.board import Face
 from tidings.serve.child import Child, Part
 from tidings.serve.exit_codes import DONE, MISCONFIGURED
@@ -73,7 +74,7 @@ class Supervisor:
             code = await child.ended()
             if stop.is_set():
                 return
-            match after_death(self._death(child, code), row, part.name in self._ever_ready, self._settings):
+            match after_death(self._death(child, code), row, part.name in self._ever_ready, self._settings_for(part)):
                 case GiveUp():
                     log.error("the %s part refuses to start; the hub stops", part.name)
                     self._given_up.append(part.name)
@@ -83,6 +84,9 @@ class Supervisor:
                     log.warning("the %s part %s; it starts again in %.1f s", part.name, told(code), seconds)
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), seconds)
+
+    def _settings_for(self, part: Part) -> ServeSettings:
+        return replace(self._settings, restart_max=Seconds(min(self._settings.restart_max, part.restart_max)))
 
     def _death(self, child: Child, code: int) -> Death:
         pid, since = self._ready_since.get(child.part.name, (0, 0.0))

@@ -21,6 +21,7 @@ from tidings.client.http import HubClient
 from tidings.config import Settings
 from tidings.errors import DataFolderUnusable, HubProblem, HubUnreachable
 from tidings.serve import checks, folder
+from tidings.serve.child import python_environ
 from tidings.serve.exit_codes import DONE, FAILED
 from tidings.serve.hub import url_of
 
@@ -77,7 +78,13 @@ def _hub(settings: Settings, config: Path | None) -> Iterator[subprocess.Popen[b
     with _log_file(settings).open("wb") as out:
         # A session of its own: Ctrl-C reaches only the demo, which then stops the hub in order.
         hub = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, pass_fds=(ours,), start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **python_environ()},
+            pass_fds=(ours,),
+            start_new_session=True,
         )
     try:
         yield hub

@@ -16,8 +16,8 @@ class Hold:
     def __init__(self, path: Path) -> None:
         lock = path.with_name(f"{path.name}.lock")
         with translating(lock, opening=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

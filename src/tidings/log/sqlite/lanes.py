@@ -109,10 +109,6 @@ class SqliteLanesWriter:
         while gone and self._give_back():
             yield 0
 
-    def refusal(self) -> str | None:
-        """Why nothing can be written now, as far as it can be told by looking at the file's name."""
-        return self._file.fault()
-
     def rest(self) -> None:
         """Nothing is being routed now: cut the write-ahead file."""
         with self._lock:

@@ -11,6 +11,8 @@ from typing import Any
 from tidings.log.port import Limit
 from tidings.log.position import EMBEDDED, START, Marks, Offset, Partition, embedded
 from tidings.log.ranges import Columns, Range
+from tidings.log.sqlite.entries import log_file
+from tidings.log.sqlite.identity import damage_of
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.wake import Listener
 
@@ -68,12 +70,17 @@ class SqliteRoutingSource:
     """`RoutingSource` on log.db."""
 
     def __init__(self, folder: Path, log: SqliteLogReader) -> None:
+        self._path = log_file(folder)
         self._log = log
         self.reader = SqliteRangeReader(folder)
 
     def ends(self) -> Marks:
         """See `RoutingSource.ends`."""
         return self._log.ends()
+
+    def fault(self) -> str | None:
+        """See `RoutingSource.fault`."""
+        return damage_of(self._path)
 
     def count(self, after: Marks, upto: Marks) -> int:
         """See `RoutingSource.count`."""
