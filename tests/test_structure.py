@@ -54,6 +54,7 @@ HOMES = {
     "httpx": ("client/feeds/httpx.py",),
     "jwt": ("access/jwts.py", "access/gateway.py", "client/horizon.py"),
     "cryptography": ("access/", "delivery/push/signing.py", "client/webhooks.py"),
+    "prometheus_client": ("observe/metrics.py",),
     "typer": ("cli/",),
     "rich": ("cli/",),
     "yaml": ("yaml12.py",),

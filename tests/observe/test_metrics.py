@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tidings.ingest.tally import Tally
 from tidings.observe.board import Board, read_faces
-from tidings.observe.metrics import exposition, gauge
+from tidings.observe.metrics import counter, exposition, gauge
 
 
 def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -24,6 +24,11 @@ def test_counters_of_all_boards_stand_together(tmp_path: Path) -> None:
     found = samples(exposition(read_faces(tmp_path).values()))
     assert found["tidings_things_total", (("part", "api"),)] == found["tidings_things_total", (("part", "deliver"),)] == 3
     assert found["tidings_part_ready", (("part", "api"),)] == 1
+
+
+def test_a_counter_keeps_its_name_and_its_sentence() -> None:
+    text = exposition([], [counter("tidings_published_total", 6, topic="orders")])
+    assert "# HELP tidings_published_total Events acknowledged, by topic.\n# TYPE tidings_published_total counter\n" in text
 
 
 def test_odd_label_values_are_escaped(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
-from tidings.observe.board import BUCKETS, Face, Labels, Series
+from prometheus_client import Metric, generate_latest
+
+from tidings.observe.board import BUCKETS, Face, Series
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -46,7 +50,7 @@ def exposition(faces: Iterable[Face], more: Iterable[Series] = ()) -> str:
     for face in faces:
         _gather(by_name, [_readiness(face), *face.series])
     _gather(by_name, more)
-    return "".join(_family(name, series) for name, series in sorted(by_name.items()))
+    return generate_latest(_Families(_family(name, series) for name, series in sorted(by_name.items()))).decode()
 
 
 def gauge(name: str, value: float, **labels: str) -> Series:
@@ -68,32 +72,29 @@ def _readiness(face: Face) -> Series:
     return gauge("tidings_part_ready", float(face.ready), part=face.part)
 
 
-def _family(name: str, series: Iterable[Series]) -> str:
+def _family(name: str, series: Iterable[Series]) -> Metric:
+    """All figures of one name. The library puts `_total` behind the names of counters itself."""
     listed = list(series)
-    head = f"# HELP {name} {HELP.get(name, name.removeprefix('tidings_').replace('_', ' '))}\n# TYPE {name} {listed[0].kind}\n"
-    return head + "".join(_lines(one) for one in listed)
+    help_text = HELP.get(name, name.removeprefix("tidings_").replace("_", " "))
+    family = Metric(name.removesuffix("_total"), help_text, listed[0].kind)
+    for one in listed:
+        labels = dict(one.labels)
+        if one.buckets is None:
+            family.add_sample(name, labels, one.value)
+            continue
+        counts = list(accumulate(one.buckets))
+        for bound, count in zip((*BUCKETS, math.inf), counts, strict=True):
+            family.add_sample(f"{name}_bucket", {**labels, "le": "+Inf" if math.isinf(bound) else str(bound)}, count)
+        family.add_sample(f"{name}_sum", labels, one.value)
+        family.add_sample(f"{name}_count", labels, counts[-1])
+    return family
 
 
-def _lines(series: Series) -> str:
-    if series.buckets is None:
-        return f"{series.name}{_labels(series.labels)} {_number(series.value)}\n"
-    lines = []
-    total = 0
-    for bound, count in zip((*map(_number, BUCKETS), "+Inf"), series.buckets, strict=True):
-        total += count
-        lines.append(f"{series.name}_bucket{_labels((*series.labels, ('le', bound)))} {total}\n")
-    labels = _labels(series.labels)
-    lines.append(f"{series.name}_sum{labels} {_number(series.value)}\n{series.name}_count{labels} {total}\n")
-    return "".join(lines)
+class _Families:
+    """Families that are there already, as the library asks for them."""
 
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = families
 
-def _labels(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}" if labels else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    def collect(self) -> Iterable[Metric]:
+        return self._families
