@@ -94,6 +94,7 @@ def test_nobody_reads_the_subscriptions_of_others(tmp_path_factory: pytest.TempP
         (part,) = Door(api, subscriber).parts(a_rover("bill", subscriptions=[an_entry()]))
         name = part["subscriptionId"]
         path = f"/horizon/v1/playground/subscriptions/{name}"
+        assert Door(api, owner).decide(name, "APPROVE").status == 200
 
         def statuses(method: str, path: str, body: Any = None) -> list[int]:
             return [Door(api, one).call(method, path, body).status for one in (owner, subscriber, "root", other)]

@@ -39,6 +39,10 @@ class Breakers:
 
     def adopt(self, lane: PushLane) -> None:
         """The lane has a new policy, or is new. Without a breaker in its policy, what waits is sent now (HOR-132)."""
+        if lane.barred:
+            # Nobody is asked whether he can take what he may not have; the breaker stays as it is.
+            self._probing.forget(lane)
+            return
         if lane.policy is None or lane.policy.breaker is None:
             self.close_one(lane)
             return
@@ -105,7 +109,7 @@ class Breakers:
             return
         republish = lane.policy.breaker.republish if lane.policy and lane.policy.breaker else None
         lane.pace.republish(republish if to.status is Status.REPUBLISHING else None)
-        if to.status is Status.OPEN:
+        if to.status is Status.OPEN and not lane.barred:
             self._probing.watch(lane)
         else:
             self._probing.forget(lane)

@@ -37,6 +37,7 @@ from tidings.log.port import LanesReader, LogReader
 from tidings.log.position import EMBEDDED, LaneNumber
 from tidings.observe.board import Board
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
+from tidings.registry.rules.entitlements import entitlement
 from tidings.registry.rules.retentions import Kept, Retentions
 
 logger = logging.getLogger("tidings.delivery")
@@ -64,7 +65,7 @@ class Engine:
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
-        self._adopted: dict[LaneNumber, tuple[Subscription, Kept]] = {}
+        self._adopted: dict[LaneNumber, tuple[Subscription, Kept, str]] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
         self.mine = around.mine
@@ -102,7 +103,7 @@ class Engine:
         for subscription in snapshot.subscriptions.values():
             if self.mine(subscription.lane):
                 present.add(subscription.lane)
-                self._adopt(subscription, retentions.of(subscription))
+                self._adopt(subscription, retentions.of(subscription), entitlement(snapshot, subscription).bar)
         for number in [number for number in self._lanes if number not in present]:
             self._adopted.pop(number, None)
             self._delete(self._lanes.pop(number))
@@ -181,10 +182,10 @@ class Engine:
 
     # ---- lanes come, change and go
 
-    def _adopt(self, subscription: Subscription, kept: Kept) -> None:
-        if self._adopted.get(subscription.lane) == (subscription, kept):
+    def _adopt(self, subscription: Subscription, kept: Kept, bar: str) -> None:
+        if self._adopted.get(subscription.lane) == (subscription, kept, bar):
             return
-        self._adopted[subscription.lane] = subscription, kept
+        self._adopted[subscription.lane] = subscription, kept, bar
         push = subscription.delivery
         policy = None
         if isinstance(push, Push) and not awaits_consent(push):
@@ -196,7 +197,8 @@ class Engine:
             longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT
             lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name), longest)
             self._lanes[subscription.lane] = lane
-        if lane.adopt(policy, self._clock.now()):
+        barred = lane.bar(bar, self._clock.now())
+        if lane.adopt(policy, self._clock.now()) or barred:
             self.breakers.adopt(lane)
             if lane.listener is not None and not lane.streaming:
                 lane.listener.leave()

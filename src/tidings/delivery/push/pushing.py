@@ -83,14 +83,15 @@ class PushLane:
     `loaded` those of them that were read. `pushing` says whether new attempts may begin; `window` is how many may be on their
     way at once, for now. `held` are entries that were read and wait for their turn at the gate. `alarm` is when the lane is looked
     at again although nothing happened (monotonic seconds). `delayed`: entries up to there are not sent before then, since the
-    clock says that they were published later than now. `listener` holds the stream of a lane that is streamed. `told` is the
-    cursor up to which it was told that something is on its way.
+    clock says that they were published later than now. `barred` says why the subscription may be given nothing. `listener` holds
+    the stream of a lane that is streamed. `told` is the cursor up to which it was told that something is on its way.
     """
 
     __slots__ = (
         *(
             "ahead",
             "ahead_digests",
+            "barred",
             "counted",
             "delayed",
             "deleted",
@@ -128,6 +129,7 @@ class PushLane:
         self.retry = RetryPolicy(tries=1, first=1.0, longest=1.0)
         self.target: Target | None = None
         self.deleted = False
+        self.barred = ""
         self.pushing = False
         self.firsts = Firsts()
         self.due: deque[Item] = deque()
@@ -175,10 +177,23 @@ class PushLane:
     def suspend(self, suspended: bool, now: Instant) -> None:
         """Begin no attempts, or begin them again; what was being retried then has its whole time again."""
         if self.state.suspended and not suspended:
-            for item in self.state.items():
-                item.since = now
+            self._begin_anew(now)
         self.state.suspended = suspended
         self.judge(now)
+
+    def bar(self, why: str, now: Instant) -> bool:
+        """The subscription may be given nothing, for this reason, or ("") it may again. False: it was so before."""
+        if why == self.barred:
+            return False
+        if not why:
+            self._begin_anew(now)
+        self.barred = why
+        self.judge(now)
+        return True
+
+    def _begin_anew(self, now: Instant) -> None:
+        for item in self.state.items():
+            item.since = now
 
     def delete(self) -> None:
         """Begin no attempts ever again; what is on its way finishes."""
@@ -197,7 +212,7 @@ class PushLane:
         postponed = state.breaker.postponed_until
         self._hold_back(state.back is not None and postponed > now, now)
         until = state.paused_until if self.back_held else max(state.paused_until, postponed)
-        stopped = self.deleted or state.suspended or bool(state.disabled) or not state.breaker.sends
+        stopped = self.deleted or bool(self.barred) or state.suspended or bool(state.disabled) or not state.breaker.sends
         self.pushing = self.policy is not None and not self.policy.streamed and not stopped and until <= now
         return max(0, state.paused_until - now, postponed - now) / SECOND
 
@@ -210,7 +225,7 @@ class PushLane:
     @property
     def streaming(self) -> bool:
         """Whether a stream may send."""
-        stopped = self.deleted or self.state.suspended or bool(self.state.disabled)
+        stopped = self.deleted or bool(self.barred) or self.state.suspended or bool(self.state.disabled)
         return self.policy is not None and self.policy.streamed and not stopped
 
     def line_up(self, now: Instant) -> None:

@@ -78,6 +78,10 @@ class StreamServer:
         elif wish.terminate:
             self._end(lane, Ending.TERMINATED)
             stream.end(Ending.TERMINATED)
+        elif lane.barred:
+            stream.end(Ending.BARRED)
+        elif not lane.streaming:
+            stream.end(Ending.STOPPED)
         elif len(self._open) >= self._most and lane.listener is None:
             stream.end(Ending.TOO_MANY)
         elif self._end(lane, Ending.REPLACED):
@@ -97,7 +101,7 @@ class StreamServer:
 
     def _lane(self, number: LaneNumber) -> PushLane | None:
         lane = self._engine.lane(number)
-        if lane is None or lane.policy is None or not lane.policy.streamed:
+        if lane is None or lane.policy is None or not lane.policy.streamed or lane.barred:
             self._refresh()
             lane = self._engine.lane(number)
         return lane

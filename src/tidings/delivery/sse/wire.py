@@ -39,6 +39,8 @@ class Ending(StrEnum):
     GONE = "gone"
     NOT_STREAMED = "not-streamed"
     TOO_MANY = "too-many"
+    BARRED = "barred"
+    STOPPED = "stopped"
 
 
 class Begun(NamedTuple):

@@ -11,7 +11,8 @@ from tidings.delivery.feeds.lanes import LaneSource
 from tidings.delivery.feeds.layout import Identity, layout_of, token_of
 from tidings.delivery.feeds.pages import Source
 from tidings.delivery.feeds.sources import SharedSlices, TopicSource
-from tidings.errors import Malformed
+from tidings.errors import Forbidden, Malformed
+from tidings.facades.entitlement import is_entitled, require_entitled
 from tidings.facades.feeds.refusals import Refused, refused
 from tidings.facades.parts import Parts
 from tidings.log.port import Entry
@@ -131,6 +132,8 @@ class Feeds:
             raise no_feed(text) from error
         if found is None or not isinstance(found.delivery, Pull) or not reads(by, found):
             raise no_feed(text)
+        # Not a conflict: to readers of feeds that means to discover partitions anew.
+        require_entitled(self._parts, found, Forbidden)
         return self.of_lane(found)
 
 
@@ -164,7 +167,9 @@ def stands(parts: Parts, feed: OpenFeed, version: str) -> bool:
     """Whether the next request for this feed would still be understood as this one was."""
     if feed.subscription is not None:
         one = parts.snapshot.subscriptions.get(feed.subscription.name)
-        return one is not None and one.lane == feed.subscription.lane and isinstance(one.delivery, Pull)
+        if one is None or one.lane != feed.subscription.lane or not isinstance(one.delivery, Pull):
+            return False
+        return is_entitled(parts, one)
     assert feed.topic is not None
     now = parts.snapshot.topics.get(feed.topic.name)
     if now is None or now.number != feed.topic.number:

@@ -14,6 +14,7 @@ from tidings.facades.commanding import command
 from tidings.facades.horizon.asking import Asked, AskedBy
 from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
 from tidings.facades.horizon.door import is_ours
+from tidings.facades.horizon.states import require_active
 from tidings.log.commands import CloseBreaker
 from tidings.registry.model import Push, Subscription
 
@@ -43,6 +44,7 @@ async def breaker(subscription: str, asked: AskedBy) -> dict[str, Any]:
 async def close(subscription: str, asked: AskedBy) -> dict[str, Any]:
     """Close a breaker without a probe: what waits behind it is sent now."""
     found = _own(asked, subscription)
+    require_active(asked.parts.snapshot, found)
     await command(asked.parts, found.lane, asked.client.id, CloseBreaker())
     view = await asyncio.to_thread(asked.parts.delivery.lane, found.lane)
     return shown_breaker(view.detail.breaker, found, asked.parts)

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tidings.errors import Forbidden, NotFound
 from tidings.facades.horizon.asking import PROBLEM, AskedBy
+from tidings.facades.horizon.states import require_active
 from tidings.facades.horizon.subscriptions_api import known
 from tidings.facades.payloads import payload_at
 from tidings.facades.sse.messages import position_of
@@ -18,6 +19,7 @@ router = APIRouter(tags=["data"])
 
 _GET: dict[int | str, dict[str, Any]] = {
     200: {"description": "The payload as the subscriber's filters left it.", "content": {"*/*": {}}},
+    409: {"description": "The subscription is not ACTIVE.", "content": PROBLEM},
     410: {"description": "Its retention is over.", "content": PROBLEM},
 }
 
@@ -28,6 +30,7 @@ async def data(subscription: str, message: str, asked: AskedBy) -> Response:
     found = known(asked, subscription)
     if not asked.client.unchecked and asked.client.id != found.owner:
         raise Forbidden(f"the subscription {subscription} does not belong to {asked.client.id}")
+    require_active(asked.parts.snapshot, found)
     position = position_of(asked.parts, found.lane, message)
     if position is None:
         raise NotFound(f"the subscription has no event {message[:50]}")

@@ -25,7 +25,7 @@ from tidings.facades.horizon.breakers import time_of
 from tidings.facades.horizon.door import WEEK
 from tidings.facades.horizon.dropped import Droppings
 from tidings.facades.horizon.names import PUBLISHER, topic_name
-from tidings.facades.horizon.states import topic_of
+from tidings.facades.horizon.states import require_active, topic_of
 from tidings.facades.horizon.statuses import DROPPED, Showing, states_of
 from tidings.facades.horizon.subscriptions_api import subscription_of
 from tidings.facades.newest import newest
@@ -217,6 +217,7 @@ async def redeliver(subscription: str, request: Request, asked: AskedBy) -> dict
     found = subscription_of(asked, subscription)
     if bool(again.ids) == bool(again.status) or len(again.ids) > MOST_AGAIN:
         raise Malformed("say what to send again", expected=f"ids (at most {MOST_AGAIN}), or status with from and to")
+    require_active(asked.parts.snapshot, found)
     positions, skipped = await asyncio.to_thread(_again, asked, found, again)
     if positions:
         await command(asked.parts, found.lane, asked.client.id, Redeliver(tuple(positions)))

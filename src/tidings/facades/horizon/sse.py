@@ -18,7 +18,7 @@ from tidings.facades.horizon.callers import Client, entered, identified
 from tidings.facades.horizon.frames import content_type, framing
 from tidings.facades.horizon.names import subscription_name
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
-from tidings.facades.horizon.states import topic_of
+from tidings.facades.horizon.states import require_active, topic_of
 from tidings.facades.horizon.tickets import LIFE, Tickets
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
@@ -100,8 +100,10 @@ class Streams:
                 await terminate(self._parts, subscription.lane)
                 await _json(send, {"terminated": place.subscription}, shared)
             case "ticket":
+                require_active(self._parts.snapshot, subscription)
                 await _json(send, {"ticket": self._tickets.give(subscription.name), "expiresIn": int(LIFE)}, shared)
             case _:
+                require_active(self._parts.snapshot, subscription)
                 asked = await self._asked(subscription, query, headers)
                 style = self._style(subscription, query, headers, shared)
                 await answer_stream(self._parts, asked, style, scope, receive, send)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tidings.errors import Conflict
 from tidings.facades.horizon.names import SPECIFIED
 from tidings.registry.model import ApprovalState, Exposure, Name, Snapshot, Subscription, TopicsSource
+from tidings.registry.rules.entitlements import entitlement
 
 ACTIVE, PENDING, REJECTED, BLOCKED, INCOMPLETE = "ACTIVE", "PENDING", "REJECTED", "BLOCKED", "INCOMPLETE"
 STATES = (ACTIVE, PENDING, REJECTED, BLOCKED)
 
-_OF_APPROVAL = {ApprovalState.GRANTED: ACTIVE, ApprovalState.PENDING: PENDING, ApprovalState.REJECTED: REJECTED}
+_OF_APPROVAL = {ApprovalState.PENDING: PENDING, ApprovalState.REJECTED: REJECTED}
 
 
 class State(NamedTuple):
@@ -38,9 +40,21 @@ def state_of(snapshot: Snapshot, subscription: Subscription) -> State:
     approval = snapshot.approvals.get((subscription.name, topic_of(subscription)))
     if approval is None:
         return State(BLOCKED, "the event type is not exposed")
+    if approval.state is ApprovalState.GRANTED:
+        found = entitlement(snapshot, subscription)
+        return State(found.state.upper(), found.reason or approval.reason)
     waiting = f"approved by {', '.join(approval.by)}; one more is needed" if approval.by else ""
     pending = approval.state is ApprovalState.PENDING
     return State(_OF_APPROVAL[approval.state], approval.reason or (waiting if pending else ""))
+
+
+def require_active(snapshot: Snapshot, subscription: Subscription) -> None:
+    """Raise Conflict, with the state and its reason, unless the subscription is ACTIVE."""
+    state = state_of(snapshot, subscription)
+    if state.word != ACTIVE:
+        because = f" ({state.reason})" if state.reason else ""
+        told = f"the subscription {subscription.name.name} is {state.word}{because}: it is given nothing until it is {ACTIVE}"
+        raise Conflict(told, found=state.word, expected=ACTIVE)
 
 
 def exposure_state(snapshot: Snapshot, exposure: Exposure) -> State:

@@ -13,7 +13,8 @@ from tidings.delivery.push.port import DeadLetter
 from tidings.errors import Malformed, NotFound
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_json
-from tidings.facades.native.callers import Caller, PartsOf, subscription_of
+from tidings.facades.entitlement import is_entitled, require_entitled
+from tidings.facades.native.callers import Caller, PartsOf, is_admin, subscription_of
 from tidings.facades.native.lanes import LATER, Done, order
 from tidings.facades.native.wire import Number, Wire, time_of
 from tidings.facades.parts import Parts
@@ -62,14 +63,21 @@ async def dead_letters(
 ) -> DeadLetterList:
     """Dead letters with their events."""
     subscription = subscription_of(parts, caller, name)
+    shown = _shows_events(parts, caller, subscription)
     if newest:
         last = await asyncio.to_thread(parts.delivery.last_dead_letters, subscription.lane, limit)
-        return DeadLetterList(dead_letters=list(map(_dead_letter, last)))
+        return DeadLetterList(dead_letters=[_dead_letter(one, shown) for one in last])
     found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
-    return DeadLetterList(dead_letters=list(map(_dead_letter, found)), after=found[-1].number if len(found) == limit else None)
+    after_this = found[-1].number if len(found) == limit else None
+    return DeadLetterList(dead_letters=[_dead_letter(one, shown) for one in found], after=after_this)
 
 
-def _dead_letter(letter: DeadLetter) -> DeadLetterView:
+def _shows_events(parts: Parts, caller: Caller, subscription: Subscription) -> bool:
+    """Whoever may not be given events does not read them here."""
+    return is_admin(caller) or is_entitled(parts, subscription)
+
+
+def _dead_letter(letter: DeadLetter, shown: bool) -> DeadLetterView:
     return DeadLetterView(
         number=letter.number,
         cursor=cursor_at(letter.position),
@@ -77,7 +85,7 @@ def _dead_letter(letter: DeadLetter) -> DeadLetterView:
         tries=letter.tries,
         first_at=time_of(letter.first_at) or "",
         last_at=time_of(letter.last_at) or "",
-        event=_event_of(letter),
+        event=_event_of(letter) if shown else None,
     )
 
 
@@ -106,13 +114,15 @@ async def drop_dead_letters(
 @router.get("/api/subscriptions/{name:path}/dead-letters/{number}")
 async def dead_letter(name: str, number: Number, parts: PartsOf, caller: Caller) -> DeadLetterView:
     """One dead letter with its event."""
-    return _dead_letter(await _one(parts, subscription_of(parts, caller, name), number))
+    subscription = subscription_of(parts, caller, name)
+    return _dead_letter(await _one(parts, subscription, number), _shows_events(parts, caller, subscription))
 
 
 @router.post("/api/subscriptions/{name:path}/dead-letters/retry", responses=LATER)
 async def retry_dead_letters(name: str, body: RetryBody, parts: PartsOf, caller: Caller, response: Response) -> Done:
     """Send dead letters again, with all their tries and time, whatever the filter says now."""
     subscription = subscription_of(parts, caller, name)
+    require_entitled(parts, subscription)
     letters = [await _one(parts, subscription, number) for number in body.numbers]
     act = Redeliver(tuple(letter.position for letter in letters), dead_letters=body.all)
     if not letters and not body.all:

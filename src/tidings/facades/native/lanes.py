@@ -17,6 +17,7 @@ from tidings.access.principals import Principal
 from tidings.delivery.push.port import BreakerView, Counts, LaneView
 from tidings.errors import Malformed
 from tidings.facades.commanding import command
+from tidings.facades.entitlement import require_entitled
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.native.wire import Wire, time_of
 from tidings.facades.parts import Parts
@@ -25,6 +26,7 @@ from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, R
 from tidings.log.cursor import cursor_at
 from tidings.log.position import EMBEDDED, START, Position
 from tidings.registry.model import Subscription
+from tidings.registry.rules.entitlements import entitlement
 
 router = APIRouter(tags=["lanes"])
 
@@ -120,7 +122,9 @@ async def order(parts: Parts, subscription: Subscription, by: Principal, act: Ac
 async def get_state(name: str, parts: PartsOf, caller: Caller) -> StateView:
     """How a subscription's lane is doing."""
     subscription = subscription_of(parts, caller, name)
-    return await asyncio.to_thread(lambda: state_view(parts, parts.delivery.lane(subscription.lane)))
+    shown = await asyncio.to_thread(lambda: state_view(parts, parts.delivery.lane(subscription.lane)))
+    found = entitlement(parts.snapshot, subscription)
+    return shown.model_copy(update={"state": found.state.value, "reason": found.reason}) if found.bar else shown
 
 
 def state_view(parts: Parts, lane: LaneView) -> StateView:
@@ -189,7 +193,9 @@ async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, re
 @router.post("/api/subscriptions/{name:path}/breaker/close", responses=LATER)
 async def close_breaker(name: str, parts: PartsOf, caller: Caller, response: Response) -> Done:
     """Close the circuit breaker: what waits behind it is sent now."""
-    return await order(parts, subscription_of(parts, caller, name), caller, CloseBreaker(), response)
+    subscription = subscription_of(parts, caller, name)
+    require_entitled(parts, subscription)
+    return await order(parts, subscription, caller, CloseBreaker(), response)
 
 
 @router.post("/api/subscriptions/{name:path}/redeliver", responses=LATER)
@@ -198,5 +204,6 @@ async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Call
     if not body.positions and not body.dead_letters:
         raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
     subscription = subscription_of(parts, caller, name)
+    require_entitled(parts, subscription)
     positions = await asyncio.to_thread(positions_at, parts.reader, body.positions)
     return await order(parts, subscription, caller, Redeliver(tuple(positions), body.dead_letters), response)

@@ -22,7 +22,8 @@ from tidings.facades.parts import Parts
 from tidings.log.cursor import cursor_of
 from tidings.observe import metrics
 from tidings.observe.board import Face, Series, read_faces
-from tidings.registry.model import ApprovalState, Name, Snapshot, Subscription
+from tidings.registry.model import Name, Snapshot, Subscription
+from tidings.registry.rules.entitlements import Entitled, entitlement
 
 router = APIRouter(tags=["operating"])
 
@@ -147,12 +148,9 @@ def _lag(lag: Lag) -> LagView:
 
 
 def _held_back(snapshot: Snapshot) -> dict[Name, str]:
-    """The subscriptions that get nothing new, and why: blocked, pending or rejected. One approval is enough to get something."""
-    words: dict[Name, str] = {}
-    for (name, _), approval in snapshot.approvals.items():
-        granted = approval.state is ApprovalState.GRANTED or words.get(name) == ""
-        words[name] = "" if granted else min(words.get(name, approval.state.value), approval.state.value)
-    return words | {name: "blocked" for name, one in snapshot.subscriptions.items() if one.blocked}
+    """The subscriptions that are given nothing, and why: blocked, pending or rejected."""
+    states = ((name, entitlement(snapshot, one).state) for name, one in snapshot.subscriptions.items())
+    return {name: state.value for name, state in states if state is not Entitled.ACTIVE}
 
 
 def _subscription(lag: SubscriptionLag, held: str) -> SubscriptionStatus:

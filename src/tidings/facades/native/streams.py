@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from tidings.delivery.sse.wire import Entry
 from tidings.errors import Conflict
 from tidings.events.compact import compact_event
+from tidings.facades.entitlement import require_entitled
 from tidings.facades.native.callers import Caller, PartsOf, subscription_of
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
@@ -63,6 +64,7 @@ async def get_stream(
 ) -> Response:
     """Read a subscription's events as they come. A second stream ends the first; what was not read waits for the next."""
     subscription = _streamed(subscription_of(parts, caller, name))
+    require_entitled(parts, subscription)
     asked = Asked(subscription.lane, await last_seen(parts, subscription, last_event_id), Cut(number=limit))
     style = Style(W3C, frame, keep_alive=parts.settings.sse.keep_alive or KEEP_ALIVE, at_once=True)
     return _Streamed(parts, asked, style)

@@ -213,6 +213,10 @@ def refuse(over: Over) -> None:
             raise NotFound("there is no such subscription any more")
         case Ending.NOT_STREAMED:
             raise Conflict("this subscription is not streamed", expected="a subscription with delivery.kind sse")
+        case Ending.BARRED:
+            raise Conflict("this subscription may not be given events now", expected="an approval")
+        case Ending.STOPPED:
+            raise Conflict("this subscription is suspended or disabled", expected="one that is active")
         case Ending.TOO_MANY:
             raise Overloaded("as many streams are open as sse.max_streams allows")
         case _:
