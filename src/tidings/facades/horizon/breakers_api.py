@@ -1,4 +1,4 @@
-"""Circuit breakers over all environments: `/api/v1/circuit-breakers` and what belongs to it (HOR-156 to HOR-158)."""
+"""Circuit breakers of all environments that the caller's token is good for: below `/api/v1` (HOR-156 to HOR-158)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tidings.errors import NotFound
 from tidings.facades.commanding import command
 from tidings.facades.horizon.asking import Asked, AskedBy
 from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
+from tidings.facades.horizon.callers import may_enter
 from tidings.facades.horizon.door import is_ours
+from tidings.facades.horizon.names import PREFIX
 from tidings.facades.horizon.states import require_active
 from tidings.log.commands import CloseBreaker
 from tidings.registry.model import Push, Subscription
@@ -66,20 +68,29 @@ async def republishing(asked: AskedBy) -> dict[str, Any]:
 
 
 def _breakers(asked: Asked) -> Iterator[tuple[Subscription, BreakerView | None]]:
-    """The caller's callback subscriptions and their breakers, those of all environments."""
+    """The caller's callback subscriptions and their breakers."""
     lanes = asked.parts.delivery.lanes()
-    for name, one in sorted(asked.parts.snapshot.subscriptions.items()):
-        if is_ours(name.namespace) and isinstance(one.delivery, Push) and asked.client.acts_for(one.owner):
+    for one in sorted(_callbacks(asked), key=lambda one: one.name):
+        if asked.client.acts_for(one.owner):
             view = lanes.get(one.lane)
             yield one, None if view is None else view.detail.breaker
 
 
 def _own(asked: Asked, subscription: str) -> Subscription:
-    for name, one in asked.parts.snapshot.subscriptions.items():
-        if name.name == subscription and is_ours(name.namespace) and isinstance(one.delivery, Push):
+    for one in _callbacks(asked):
+        if one.name.name == subscription:
             asked.client.require((one.owner,), f"the subscription {subscription}")
             return one
     raise NotFound(f"there is no callback subscription {subscription}")
+
+
+def _callbacks(asked: Asked) -> Iterator[Subscription]:
+    """The callback subscriptions of the environments where the caller may be: no path names one here."""
+    settings = asked.parts.settings.horizon
+    for name, one in asked.parts.snapshot.subscriptions.items():
+        here = is_ours(name.namespace) and may_enter(asked.client, name.namespace.removeprefix(PREFIX), settings)
+        if here and isinstance(one.delivery, Push):
+            yield one
 
 
 def _check(subscription: Subscription, breaker: BreakerView) -> dict[str, Any]:

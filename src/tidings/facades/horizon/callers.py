@@ -58,9 +58,14 @@ def entered(client: Client, written: str, settings: HorizonSettings) -> str:
     environment = environment_of(written, settings.environment)
     if not is_word(environment):
         raise NotFound("there is no such environment", found=written)
-    if client.realm and environment_of(client.realm, settings.environment) != environment:
+    if not may_enter(client, environment, settings):
         raise Unauthenticated(f"Realm {client.realm} does not match environment {written}.")
     return environment
+
+
+def may_enter(client: Client, environment: str, settings: HorizonSettings) -> bool:
+    """Whether the caller may be in this environment: a token with a realm is good for that one only, whoever has it."""
+    return not client.realm or environment_of(client.realm, settings.environment) == environment
 
 
 def team_for(client: Client, settings: HorizonSettings, asked: str | None) -> Team:
