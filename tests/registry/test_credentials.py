@@ -45,13 +45,13 @@ def test_credentials_that_can_be_used(credential: Credential) -> None:
         (Token(token=""), "token"),
         (Token(token="a b"), "token"),
         (Token(token="sealed:a b"), "token"),
-        (Token(token="a", token_type="Bearer x"), "token_type"),
-        (Token(token="a", refresh="b"), "refresh_at"),
-        (Token(token="a", refresh_at="https://a.example/"), "refresh_at"),
+        (Token(token="a", token_type="Bearer x"), "tokenType"),
+        (Token(token="a", refresh="b"), "refreshAt"),
+        (Token(token="a", refresh_at="https://a.example/"), "refreshAt"),
         (OAuth(provider="no name!"), "provider"),
         (OAuth(provider="login", grant=GrantType.PASSWORD), "user"),
         (OAuth(provider="login", user="u", password="p"), "user"),
-        (GatewayToken(request_path="", publisher="a", subscriber="b"), "request_path"),
+        (GatewayToken(request_path="", publisher="a", subscriber="b"), "requestPath"),
     ],
 )
 def test_credentials_that_cannot_be_used_are_refused_without_telling_them(credential: Credential, path: str) -> None:
@@ -64,13 +64,13 @@ def test_credentials_that_cannot_be_used_are_refused_without_telling_them(creden
 @pytest.mark.parametrize(
     ("change", "path"),
     [
-        ({"token_endpoint": "ftp://a.example/"}, "token_endpoint"),
-        ({"token_endpoint": "https://u:p@a.example/"}, "token_endpoint"),
-        ({"client_id": ""}, "client_id"),
-        ({"first_delay": 3601.0}, "first_delay"),
-        ({"longest_delay": -1.0}, "longest_delay"),
-        ({"request_timeout": 0.05}, "request_timeout"),
-        ({"socket_timeout": 61.0}, "socket_timeout"),
+        ({"token_endpoint": "ftp://a.example/"}, "tokenEndpoint"),
+        ({"token_endpoint": "https://u:p@a.example/"}, "tokenEndpoint"),
+        ({"client_id": ""}, "clientId"),
+        ({"first_delay": 3601.0}, "firstDelay"),
+        ({"longest_delay": -1.0}, "longestDelay"),
+        ({"request_timeout": 0.05}, "requestTimeout"),
+        ({"socket_timeout": 61.0}, "socketTimeout"),
     ],
 )
 def test_a_provider_has_an_address_a_client_and_bounds(change: dict[str, object], path: str) -> None:

@@ -157,7 +157,7 @@ def _check_lines(longest: int, events: Sequence[Event]) -> None:
     for index, event in enumerate(events):
         size = len(on_one_line(compact_event(head_of(event), event.data)))
         if size > longest:
-            expected = f"at most {longest}, as the topic's feed_line_limit says"
+            expected = f"at most {longest}, as the topic's feed.feedLineLimit says"
             raise TooLarge(f"an event of {size} bytes as JSON is too long for a feed", at=f"event {index}", expected=expected)
 
 

@@ -216,7 +216,7 @@ def test_ft_14_a_long_line_may_be_refused_at_publishing(api: ApiProcess) -> None
     form = "application/cloudevents+json"
     assert api.publish(feed.name, padded(65_526), form).status == 202
     refused = api.publish(feed.name, padded(65_527), form)
-    assert refused.status == 413 and "feed_line_limit" in refused.json["detail"]
+    assert refused.status == 413 and "feedLineLimit" in refused.json["detail"]
     assert len(feed.all_v2(0)) == 1
 
 

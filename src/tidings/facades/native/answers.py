@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from tidings.errors import EventFault, InvalidDocument, TidingsError
+from tidings.errors import InvalidDocument, TidingsError
+from tidings.facades.native.shape_faults import faults_of
 from tidings.problems import Problem, problem_of, transport_problem, unexpected
 
 logger = logging.getLogger("tidings.native")
@@ -53,17 +53,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _shape(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return answer(problem_of(InvalidDocument(_faults(error.errors())), request.url.path))
-
-
-def _faults(found: Sequence[Any]) -> list[EventFault]:
-    return [EventFault(0, _path(one["loc"]), str(one["type"]).replace("_", "-"), str(one["msg"])) for one in found]
-
-
-def _path(place: Sequence[str | int]) -> str:
-    """["body", "topics", 0] as `topics[0]`; "query" and "path" stay, they say where to look."""
-    words = place[1:] if place[:1] == ("body",) else place
-    return "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words).lstrip(".")
+    return answer(problem_of(InvalidDocument(faults_of(error.errors())), request.url.path))
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -47,7 +47,7 @@ def policy_faults(wishes: DeliveryWishes) -> Iterator[Fault]:
         yield from between(f"delivery.{field}", getattr(wishes, field), (low, high), unit)
     yield from _answers(wishes.answers)
     if wishes.retry_first is not None and wishes.retry_max is not None and wishes.retry_first > wishes.retry_max:
-        yield "delivery.retry_first", "the first wait is longer than the longest one (retry_max)"
+        yield "delivery.retry_first", "the first wait is longer than the longest one (retryMax)"
     if wishes.retry_waits is not None:
         yield from _waits(wishes.retry_waits)
     if wishes.probe_answers is not None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from tidings.errors import EventFault, InvalidDocument
 from tidings.registry.port import Document
+
+_MAPS = ("headers", "labels", "answers", "scopes")
+_SNAKE = re.compile("_([a-z])")
 
 Fault: TypeAlias = tuple[str, str]
 """The path of a field, and what is wrong there."""
@@ -26,10 +30,17 @@ def _shown(value: float) -> str:
         return "a number of so many digits"
 
 
+def written(path: str) -> str:
+    """A path as documents write it: members in lower camelCase. What stands below a map of the writer's own names is theirs."""
+    words = path.split(".")
+    own = next((n for n, word in enumerate(words) if word in _MAPS), len(words))
+    return ".".join([_SNAKE.sub(lambda found: found[1].upper(), word) if n < own else word for n, word in enumerate(words)])
+
+
 def refuse(documents: Sequence[Document], faults_of: Callable[[Document], Iterable[Fault]]) -> None:
     """Raise InvalidDocument with every fault of every document, if there is any."""
     faults = [
-        EventFault(index, path, "invalid", reason)
+        EventFault(index, written(path), "invalid", reason)
         for index, document in enumerate(documents)
         for path, reason in faults_of(document)
     ]
