@@ -7,6 +7,7 @@ the snapshot after the last change below a position, and for each subscription i
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,3 +91,22 @@ def test_routes_at_every_position_are_a_plain_replay_of_the_changes(beginning: l
                 assert derived(store, after, position) == naive(in_force)
         names_of_lanes = {(s.lane, s.name) for _, snapshot in history for s in snapshot.subscriptions.values()}
         assert len(names_of_lanes) == len({lane for lane, _ in names_of_lanes})
+
+
+@settings(max_examples=100, deadline=None)
+@given(beginnings, steps, st.integers(1, 3))
+def test_a_history_that_is_renewed_has_the_routes_of_one_that_is_made_anew(beginning: list, changes: list, every: int) -> None:  # type: ignore[type-arg]
+    with TemporaryDirectory() as folder, open_writer(Path(folder)) as store:
+        kept, known, marks = store.route_history(embedded(0)), dict[int, list[bytes]](), 0
+        for number, (gap, change) in enumerate((*beginning, *changes)):
+            marks += gap
+            apply(store, change, marks)
+            if number % every == 0:
+                for lane in store.renew(kept):
+                    known[lane] = sorted(map(msgspec.json.encode, kept.routes_of(lane)))
+                assert kept.revision == store.revision()
+                fresh = store.route_history(embedded(0))
+                made = {lane: sorted(map(msgspec.json.encode, fresh.routes_of(lane))) for lane in fresh.lanes}
+                assert {lane: routes for lane, routes in known.items() if routes} == {
+                    lane: routes for lane, routes in made.items() if routes
+                }

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import msgspec
 
-from tidings.log.position import Marks
+from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Route
 from tidings.registry.port import RegistryReader
+from tidings.registry.rules import RouteHistory
 
 EncodedRoute: TypeAlias = bytes
 
@@ -54,6 +56,8 @@ class Routes:
         self._routed = routed
         self._floor = routed()
         self._floored = registry.revision()
+        self._history: RouteHistory | None = None
+        self._lanes: dict[LaneNumber, list[EncodedRoute]] = {}
         self._table: RouteTable | None = None
 
     def current(self) -> RouteTable:
@@ -61,7 +65,17 @@ class Routes:
         revision = self._registry.revision()
         if self._table is None or revision != self._table.revision:
             if revision - self._floored > SAME_FLOOR:
-                self._floor, self._floored = self._routed(), revision
-            routes = self._registry.routes(self._floor)
-            self._table = RouteTable(revision, dict.fromkeys(map(encode_route, routes)))
+                self._floor, self._floored, self._history = self._routed(), revision, None
+            self._table = self._renewed()
         return self._table
+
+    def _renewed(self) -> RouteTable:
+        """The next table. Only the routes of lanes that changes have touched are made anew."""
+        if self._history is None:
+            self._history, self._lanes = self._registry.route_history(self._floor), {}
+            touched = set(self._history.lanes)
+        else:
+            touched = self._registry.renew(self._history)
+        for lane in touched:
+            self._lanes[lane] = [encode_route(route) for route in self._history.routes_of(lane)]
+        return RouteTable(self._history.revision, dict.fromkeys(chain.from_iterable(self._lanes.values())))

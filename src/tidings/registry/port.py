@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.position import Marks
+from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Approval, Change, Exposure, Name, Paper, Provider, Route, Snapshot, Subscription, Topic
+
+if TYPE_CHECKING:
+    from tidings.registry.rules.routes import RouteHistory
 
 Document: TypeAlias = Topic | Exposure | Subscription | Approval | Provider | Paper
 
@@ -40,6 +43,12 @@ class RegistryReader(Protocol):
 
     def routes(self, after: Marks) -> Sequence[Route]:
         """Every route version in force at some position above `after`, for all lanes."""
+
+    def route_history(self, after: Marks) -> RouteHistory:
+        """The same, as a value that can be kept up to date."""
+
+    def renew(self, history: RouteHistory) -> set[LaneNumber]:
+        """Bring it up to date; the lanes whose routes may differ now. Costs what has changed, not what there is."""
 
     def changes(self, after: int, limit: int) -> Sequence[Change]:
         """The audit log, oldest first, from the revision after `after`."""

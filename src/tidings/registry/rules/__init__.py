@@ -8,12 +8,13 @@ from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_c
 from tidings.registry.rules.documents import check, check_shape
 from tidings.registry.rules.keys import Key, Version, key_of
 from tidings.registry.rules.names import covers, parse_name
-from tidings.registry.rules.routes import routes
+from tidings.registry.rules.routes import RouteHistory, routes
 
 __all__ = [
     "Key",
     "Numbers",
     "Plan",
+    "RouteHistory",
     "Version",
     "World",
     "applied",

@@ -54,14 +54,40 @@ def routes(versions: Iterable[Version], marks: Mapping[int, Marks], floor: int =
     `versions` must hold every version in force at `floor` or later, `marks` the marks of `floor` and all later revisions.
     What holds at `floor` already is given as if it began there.
     """
-    history = _History(versions)
-    found: list[Route] = []
-    for lane, own in history.lanes.items():
+    history = RouteHistory(versions, marks, floor)
+    return [route for lane in history.lanes for route in history.routes_of(lane)]
+
+
+class RouteHistory:
+    """The routes of every lane, kept up to date with changes of the registry: only lanes that a change touches are looked at.
+
+    What it is made of is as for `routes`.
+    """
+
+    def __init__(self, versions: Iterable[Version], marks: Mapping[int, Marks], floor: int = 0) -> None:
+        self._history = _History(versions)
+        self._marks = dict(marks)
+        self._floor = floor
+
+    @property
+    def lanes(self) -> Iterable[LaneNumber]:
+        return self._history.lanes
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that it knows."""
+        return max(self._marks, default=0)
+
+    def update(self, versions: Iterable[Version], marks: Mapping[int, Marks]) -> set[LaneNumber]:
+        """Take in every version that began or ended in newer revisions, and their marks; the lanes whose routes may differ now."""
+        self._marks |= marks
+        return {lane for version in versions for lane in self._history.renew(version)}
+
+    def routes_of(self, lane: LaneNumber) -> list[Route]:
+        """The routes of one lane."""
         ways: dict[bytes, _Way] = {}
-        steps = list(_steps(own, history, floor, ways))
-        for way in ways.values():
-            found.extend(_joined(lane, way, steps, marks))
-    return found
+        steps = list(_steps(self._history.lanes[lane], self._history, self._floor, ways))
+        return [route for way in ways.values() for route in _joined(lane, way, steps, self._marks)]
 
 
 def _steps(own: Sequence[Version], history: _History, floor: int, ways: dict[bytes, _Way]) -> Iterator[_Step]:
@@ -168,20 +194,52 @@ class _History:
         self._exposures: dict[Name, list[Version]] = defaultdict(list)
         self._approvals: dict[tuple[Name, Name], list[Version]] = defaultdict(list)
         self._sources: dict[Source, _Source] = {}
+        self._asking: dict[Source, set[LaneNumber]] = defaultdict(set)
+        self._named: dict[Name, set[LaneNumber]] = defaultdict(set)
         for version in sorted(versions, key=lambda version: version.since):
-            self._file(version)
+            self._shelf(version).append(version)
 
-    def _file(self, version: Version) -> None:
+    def renew(self, version: Version) -> Iterable[LaneNumber]:
+        """Take in a version that is new, or that has ended; the lanes that it touches."""
+        shelf = self._shelf(version)
+        place = next((n for n, known in enumerate(shelf) if known.since == version.since), None)
+        if place is None:
+            shelf.append(version)
+        else:
+            shelf[place] = version
+        match version.document:
+            case Topic(name=name) | Exposure(topic=name):
+                return self._touched(name)
+            case Approval(subscription=name):
+                return self._named[name]
+            case Subscription(lane=lane):
+                return (lane,)
+        return ()
+
+    def _touched(self, topic: Name) -> set[LaneNumber]:
+        """The lanes whose source may hold this topic. What is known of these sources is made anew."""
+        lanes: set[LaneNumber] = set()
+        for source, asking in self._asking.items():
+            if source == NamespaceSource(topic.namespace) or (isinstance(source, TopicsSource) and topic in source.topics):
+                self._sources.pop(source, None)
+                lanes |= asking
+        return lanes
+
+    def _shelf(self, version: Version) -> list[Version]:
+        """Where the versions of one thing stand, in order."""
         match version.document:
             case Topic(name=name):
-                self._topics[name].append(version)
                 self._namespaces[name.namespace][name] = None
+                return self._topics[name]
             case Exposure(topic=name):
-                self._exposures[name].append(version)
+                return self._exposures[name]
             case Approval(subscription=name, topic=topic):
-                self._approvals[name, topic].append(version)
-            case Subscription(lane=lane):
-                self.lanes[lane].append(version)
+                return self._approvals[name, topic]
+            case Subscription(lane=lane) as subscription:
+                self._asking[subscription.source].add(lane)
+                self._named[subscription.name].add(lane)
+                return self.lanes[lane]
+        return []
 
     def source(self, source: Source) -> _Source:
         """The source's topics over time; made once for all subscriptions that share it."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 from sqlalchemy import Engine, select
+from sqlalchemy.pool import PoolProxiedConnection
 
 from tidings.clock import Instant
-from tidings.log.position import Marks
+from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Change, Route, Snapshot
-from tidings.registry.rules import routes
+from tidings.registry.rules import RouteHistory
 from tidings.registry.store import rows
-from tidings.registry.store.database import running
+from tidings.registry.store.database import asking_connection, newest_revision, running
 from tidings.registry.store.schema import CHANGES, REVISIONS
 
 
@@ -24,11 +26,21 @@ class SqlRegistryReader:
     def __init__(self, where: Path | str, engine: Engine) -> None:
         self._where = where
         self._engine = engine
+        self._asking = threading.Lock()
+        self._kept: PoolProxiedConnection | None = None
 
     def revision(self) -> int:
         """The number of the newest change."""
-        with running(self._where), self._engine.connect() as connection:
-            return rows.newest(connection)
+        with running(self._where), self._asking:
+            if self._kept is None:
+                self._kept = asking_connection(self._engine)
+            try:
+                return newest_revision(self._kept)
+            except Exception:
+                # Asked in the usual way, it fails with an error in our own words, or works again.
+                self._drop_kept()
+                with self._engine.connect() as connection:
+                    return rows.newest(connection)
 
     def snapshot(self) -> Snapshot:
         """Everything in force now."""
@@ -40,11 +52,20 @@ class SqlRegistryReader:
 
         One that began long before is given with a later `since`, still at or below `after`.
         """
+        history = self.route_history(after)
+        return [route for lane in history.lanes for route in history.routes_of(lane)]
+
+    def route_history(self, after: Marks) -> RouteHistory:
+        """See `RegistryReader.route_history`."""
         with running(self._where), self._engine.connect() as connection:
             floor = rows.settled_by(connection, after)
-            versions = rows.versions_after(connection, floor)
-            marks = rows.marks_from(connection, floor)
-        return routes(versions, marks, floor)
+            return RouteHistory(rows.versions_after(connection, floor), rows.marks_from(connection, floor), floor)
+
+    def renew(self, history: RouteHistory) -> set[LaneNumber]:
+        """See `RegistryReader.renew`."""
+        with running(self._where), self._engine.connect() as connection:
+            known = history.revision
+            return history.update(rows.versions_changed(connection, known), rows.marks_from(connection, known + 1))
 
     def changes(self, after: int, limit: int) -> Sequence[Change]:
         """The audit log, oldest first, in whole revisions: as many as `limit` lines hold, and at least one."""
@@ -65,7 +86,14 @@ class SqlRegistryReader:
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""
+        with self._asking:
+            self._drop_kept()
         self._engine.dispose()
+
+    def _drop_kept(self) -> None:
+        if self._kept is not None:
+            self._kept.invalidate()
+            self._kept = None
 
     def __enter__(self) -> Self:
         return self

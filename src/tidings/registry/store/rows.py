@@ -97,6 +97,17 @@ def versions_after(connection: Connection, revision: int) -> list[Version]:
     return [Version(document_of(kind, text), since, until) for kind, text, since, until in rows]
 
 
+def versions_changed(connection: Connection, revision: int) -> list[Version]:
+    """Every version that began or ended after this revision."""
+    v = VERSIONS.c
+    rows = connection.execute(
+        select(v.kind, v.document, v.since_revision, v.until_revision)
+        .where(or_(v.since_revision > revision, v.until_revision > revision))
+        .order_by(v.since_revision)
+    )
+    return [Version(document_of(kind, text), since, until) for kind, text, since, until in rows]
+
+
 def snapshot_of(connection: Connection) -> Snapshot:
     """Everything in force now."""
     revision = newest(connection)
