@@ -10,7 +10,8 @@ from tests.api_process import ApiProcess, an_api
 from tests.delivery.worlds import World
 from tests.facades.test_dead_letter_events import until
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.lane import LaneState, encode
+from tidings.delivery.push.lane.saved import encode
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
 from tidings.delivery.push.store import Attempted, Flush, LaneKey, SavedLane, Tally
 from tidings.events.checks import checked
@@ -111,7 +112,7 @@ def test_the_id_of_a_delivery_leads_to_it_also_when_its_subscription_is_gone(tmp
 def test_a_trace_shows_what_the_subscription_wants_to_be_kept(tmp_path: Path) -> None:
     lane = published(tmp_path, 0.1, 0.1, tracking=Tracking.DISCARDED)
     key = LaneKey(lane, EMBEDDED)
-    state = LaneState(Offset(2))
+    state = LaneState(2, Offset(2))
     done = SavedLane(
         key=key, state="active", body=encode(state), low_water=Offset(2), open_items=0, next_due=None, tally=Tally()
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidings.delivery.push.store import LaneKey
-from tidings.delivery.push.stripped import GONE, Stripped
 from tidings.errors import Expired, NotFound
 from tidings.events.media import JSON
 from tidings.events.stored import event_from
 from tidings.facades.parts import Parts
+from tidings.lanes.embedded import EmbeddedLanes
+from tidings.lanes.port import Mark
 from tidings.log.position import Position
 from tidings.registry.model import Subscription
 from tidings.registry.rules.retentions import Retentions
@@ -24,20 +24,16 @@ class Payload(NamedTuple):
 
 def payload_at(parts: Parts, subscription: Subscription, position: Position) -> Payload:
     """The payload at this place of the subscription's lane. Blocks while it reads. Raises NotFound or Expired."""
-    key, stripped = LaneKey(subscription.lane, position.partition), Stripped(parts.lanes)
-    found = parts.reader.fetch([position])
-    (wanted,) = stripped.entries(key, [position.offset])
-    entry = found.get(position)
-    if entry is None:
+    found = parts.reader.fetch([position]).get(position)
+    if found is None:
         raise _removed(parts, position)
     kept = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
-    if kept.until(position, entry.at) <= parts.clock.now():
+    if kept.until(position, found.at) <= parts.clock.now():
         raise Expired("its retention is over", found=f"published {position.offset}", expected="an event that is kept")
-    datas = stripped.datas(key, [wanted], found)
-    data = datas.get(wanted)
-    if wanted.digest == GONE or data is None:
+    (entry,) = EmbeddedLanes(parts.lanes, parts.reader).entries_at(subscription.lane, [Mark(0, position)])
+    if entry.stored is None or entry.stored.data is None:
         raise NotFound("the subscription has no such payload")
-    return Payload(event_from(entry.head, None).datacontenttype or JSON, data)
+    return Payload(event_from(entry.stored.head, None).datacontenttype or JSON, entry.stored.data)
 
 
 def _removed(parts: Parts, position: Position) -> Expired | NotFound:

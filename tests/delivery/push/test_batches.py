@@ -9,52 +9,75 @@ from typing import Any
 
 import pytest
 
+from tests.delivery.push.lanes import a_parcel, a_state
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
-from tidings.delivery.push.batching import Batch, element_of
-from tidings.delivery.push.lane import Item
+from tidings.delivery.push.lane.batches import element_of
+from tidings.delivery.push.lane.choice import Allowed, Attempt, Load, Wait, choose
+from tidings.delivery.push.lane.entries import Parcel
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.layouts import lay_out
 from tidings.delivery.push.policy import BatchPolicy
-from tidings.delivery.push.pushing import Parcel
 from tidings.events.checks import checked
 from tidings.events.stored import head_of
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import Offset, embedded
 from tidings.registry.model import ContentMode
-from tidings.registry.wishes import BatchForm
-
-
-def a_parcel(body: bytes, offset: int = 1, **headers: str) -> Parcel:
-    return Parcel(Offset(offset), {"content-type": "application/json", **headers}, body, published=Instant(1_234_567))
+from tidings.registry.wishes import BatchForm, Ordering
 
 
 def test_the_forms_of_an_element() -> None:
-    parcel = a_parcel(b'{"n": 1}', **{"ce-id": "a%20b"})
+    parcel = a_parcel(1, b'{"n": 1}', **{"ce-id": "a%20b"})
     assert element_of(BatchForm.PLAIN, parcel) == b'{"n": 1}'
     assert json.loads(element_of(BatchForm.WRAPPED, parcel)) == {
         "_w": True,
         "metadata": {"timestamp": 1234, "id": "a b", "externalMetadata": {}},
         "message": {"n": 1},
     }
-    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(b"hi", **{"content-type": "text/plain"}))) == "hi"
-    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(b"\xff", **{"content-type": "image/png"}))) == "/w=="
+    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(1, b"hi", **{"content-type": "text/plain"}))) == "hi"
+    assert json.loads(element_of(BatchForm.PLAIN, a_parcel(1, b"\xff", **{"content-type": "image/png"}))) == "/w=="
 
 
 def test_a_wrapped_event_without_data_keeps_its_id() -> None:
     event = checked({"specversion": "1.0", "id": "a b", "source": "/orders", "type": "order.created"}, None)
     headers, body, *_ = lay_out(ContentMode.BINARY, head_of(event), None)
-    element = json.loads(element_of(BatchForm.WRAPPED, Parcel(Offset(1), headers, body)))
+    element = json.loads(element_of(BatchForm.WRAPPED, Parcel(1, Offset(1), headers, body)))
     assert (element["metadata"]["id"], element["message"]["type"]) == ("a b", "order.created")
 
 
+def gathering(*bodies: bytes) -> LaneState:
+    """A lane of batches with these events open, and no others to come."""
+    state = a_state()
+    state.arrange(Ordering.STRICT, batched=True)
+    state.live.more = False
+    for number, body in enumerate(bodies, start=1):
+        state.take(state.live, a_parcel(number, body), Instant(1), 1.0)
+    return state
+
+
+def chosen(state: LaneState, policy: BatchPolicy) -> list[int]:
+    choice = choose(state, Allowed(Instant(1), 1.0), policy)
+    return [item.number for item in choice.items] if isinstance(choice, Attempt) else []
+
+
 def test_each_event_needs_its_length_and_two_bytes() -> None:
-    batch = Batch(BatchPolicy(size=3, time=1.0, bytes=25))
-    for n in (1, 2):
-        assert batch.fits(a_parcel(b"x" * 10))
-        batch.add(Item(Offset(n)), a_parcel(b"x" * 10))
-    assert not batch.fits(a_parcel(b""))
-    assert not batch.full
+    policy = BatchPolicy(size=3, time=1.0, bytes=25)
+    assert chosen(gathering(b"x" * 10, b"x" * 10), policy) == []
+    assert chosen(gathering(b"x" * 10, b"x" * 10, b""), policy) == [1, 2]
+    assert chosen(gathering(b"x" * 10, b"x" * 10, b"", b""), BatchPolicy(size=3, time=1.0, bytes=99)) == [1, 2, 3]
+
+
+def test_a_batch_that_waits_for_its_retry_lets_nothing_pass() -> None:
+    state, policy = gathering(b"1", b"2", b"3", b"4"), BatchPolicy(size=2, time=1.0)
+    assert chosen(state, policy) == [1, 2]
+    batch = [state.live.open[1], state.live.open[2]]
+    state.seal(batch)
+    state.begin(batch)
+    for item in batch:
+        state.retry(item, Instant(9), 9.0, "timeout")
+    assert choose(state, Allowed(Instant(5), 5.0), policy) == Wait(9.0)
+    assert choose(state, Allowed(Instant(9), 9.0), policy) == Load(state.live, batch)
 
 
 def numbers(arrival: Arrival) -> list[int]:

@@ -8,17 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.delivery.push.lanes import a_parcel, a_state
 from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
 from tests.receivers import Answer, Arrival
 from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push import run
-from tidings.delivery.push.batching import Batch
 from tidings.delivery.push.breaker import Breaker, Status, bounded
-from tidings.delivery.push.lane import Item
+from tidings.delivery.push.lane.choice import Allowed, Attempt, Wait, choose
 from tidings.delivery.push.policy import BatchPolicy
-from tidings.delivery.push.pushing import Parcel
 from tidings.log.commands import Activate, CloseBreaker, Suspend
-from tidings.log.position import Offset
 from tidings.registry.wishes import Ordering
 
 DAY = 86400
@@ -59,11 +57,13 @@ def test_those_in_line_go_on(tmp_path: Path, clock: SteppedClock, wishes: dict[s
 
 
 def test_a_batch_that_forms_goes_out() -> None:
-    batch = Batch(BatchPolicy(size=3, time=2.0))
-    batch.add(Item(Offset(1), since=Instant(DAY * SECOND)), Parcel(Offset(1), {}, b"{}"), at=100.0)
-    assert batch.wait(Instant(DAY * SECOND + SECOND // 2), at=100.5) == 1.5
-    assert batch.wait(Instant(0), at=100.5) == 1.5
-    assert batch.wait(Instant(0), at=102.0) == 0.0
+    state, policy = a_state(), BatchPolicy(size=3, time=2.0)
+    state.arrange(Ordering.STRICT, batched=True)
+    state.live.more = False
+    item = state.take(state.live, a_parcel(1), Instant(DAY * SECOND), 100.0)
+    assert choose(state, Allowed(Instant(DAY * SECOND + SECOND // 2), 100.5), policy) == Wait(102.0)
+    assert choose(state, Allowed(Instant(0), 100.5), policy) == Wait(102.0)
+    assert choose(state, Allowed(Instant(0), 102.0), policy) == Attempt([item])
 
 
 def test_what_waits_for_its_sending_delay_goes_out(tmp_path: Path, clock: SteppedClock) -> None:

@@ -11,10 +11,10 @@ from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push.breaker import CLOSED, opened
 from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.lane import LaneState
+from tidings.delivery.push.lane.push_lane import PushLane
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.policy import BreakerPolicy, Policy
 from tidings.delivery.push.probing import Probing
-from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.retries import RetryPolicy
 from tidings.delivery.push.sender import Sender, Target
 from tidings.delivery.push.store import LaneKey, Tally
@@ -66,7 +66,7 @@ def test_a_log_that_cannot_be_read_ends_no_probing() -> None:
     async def scenario() -> None:
         endpoint, told = Endpoint(), 0
 
-        def tell(lane: PushLane, outcome: Outcome) -> None:
+        async def tell(lane: PushLane, outcome: Outcome) -> None:
             nonlocal told
             told += 1
             raise LogUnavailable("the disk is away")
@@ -84,7 +84,7 @@ def test_a_breaker_that_opens_just_as_the_last_one_closed_is_probed() -> None:
         endpoint = Endpoint()
         first, second = a_lane(1), a_lane(2)
 
-        def tell(lane: PushLane, outcome: Outcome) -> None:
+        async def tell(lane: PushLane, outcome: Outcome) -> None:
             probing.forget(lane)
             if lane is first:
                 # After this step of the probing, before the loop goes round.
@@ -102,7 +102,7 @@ def test_one_that_is_due_earlier_does_not_wait_for_those_before_it() -> None:
     async def scenario() -> None:
         endpoint, told = Endpoint(), []
 
-        def tell(lane: PushLane, outcome: Outcome) -> None:
+        async def tell(lane: PushLane, outcome: Outcome) -> None:
             told.append(lane.name)
             probing.forget(lane)
 
@@ -121,7 +121,11 @@ def probes_of(*accesses: Access | None) -> int:
 
     async def scenario() -> int:
         endpoint = Endpoint()
-        probing = Probing(cast(Sender, endpoint), CLOCK, lambda lane, outcome: probing.forget(lane))
+
+        async def tell(lane: PushLane, outcome: Outcome) -> None:
+            probing.forget(lane)
+
+        probing = Probing(cast(Sender, endpoint), CLOCK, tell)
         at = Instant(CLOCK.now() + SECOND // 10)
         for number, access in enumerate(accesses, start=1):
             lane = a_lane(number, access=access)

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Receiver
-from tidings.delivery.push.store import LaneKey
-from tidings.delivery.push.stripped import GONE, LaneEntry, Stripped
 from tidings.events.checks import checked
 from tidings.events.stored import head_of
+from tidings.lanes.embedded import EmbeddedLanes
+from tidings.lanes.port import Mark
 from tidings.log.block import REFERENCE, digest_of, packed
 from tidings.log.commands import Redeliver
 from tidings.log.port import Body, BodyKey, Draft, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.lanes import SqliteLanesReader
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.registry.model import ContentMode
 
 WHOLE = b'{"secret":1,"n":%d}'
@@ -135,15 +136,18 @@ def test_an_event_whose_part_is_gone_is_never_sent_whole(tmp_path: Path) -> None
     in_world(tmp_path, scenario)
 
 
-def test_entries_are_found_with_their_digests_whatever_block_they_are_in(tmp_path: Path) -> None:
+def test_entries_are_found_as_what_projections_left_whatever_block_they_are_in(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         lane = world.subscribe_pull("parts")
         offsets = await publish_parts(world, lane, 3, whole=[1]) + await publish_parts(world, lane, 2)
-        lanes = SqliteLanesReader(tmp_path)
-        wanted = [Offset(offset) for offset in (offsets[4], offsets[1], offsets[0], 999)]
-        found = Stripped(lanes).entries(LaneKey(lane, EMBEDDED), wanted)
-        digests = [digest_of(PART % 1), REFERENCE, digest_of(PART % 0), GONE]
-        assert found == [LaneEntry(at, digest) for at, digest in zip(wanted, digests, strict=True)]
+        lanes, log = SqliteLanesReader(tmp_path), SqliteLogReader(tmp_path)
+        wanted = [
+            Mark(n, Position(EMBEDDED, Offset(at))) for n, at in ((5, offsets[4]), (2, offsets[1]), (1, offsets[0]), (9, 999))
+        ]
+        found = await EmbeddedLanes(lanes, log).fetch(lane, wanted)
+        assert [entry.number for entry in found] == [5, 2, 1, 9]
+        assert [entry.stored and entry.stored.data for entry in found] == [PART % 1, WHOLE % 1, PART % 0, None]
         lanes.close()
+        log.close()
 
     in_world(tmp_path, scenario)

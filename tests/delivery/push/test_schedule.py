@@ -10,9 +10,9 @@ import pytest
 
 from tests.delivery.worlds import quick_settings
 from tidings.clock import Instant
-from tidings.delivery.push.lane import LaneState
+from tidings.delivery.push.lane.push_lane import EndpointStanding, PushLane
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.policy import policy_of
-from tidings.delivery.push.pushing import PushLane, Standing
 from tidings.delivery.push.schedule import LEAST_WINDOW, Schedule
 from tidings.delivery.push.store import LaneKey, Tally
 from tidings.log.position import LaneNumber, Partition
@@ -164,4 +164,4 @@ def test_the_window_halves_when_the_endpoint_says_that_it_is_too_much(make: Make
     assert lane.window == 64
     schedule.begin(lane)
     schedule.end(lane, answered=True, pressed=True)
-    assert (lane.window, lane.standing) == (32, Standing.QUICK)
+    assert (lane.window, lane.standing) == (32, EndpointStanding.QUICK)

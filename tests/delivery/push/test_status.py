@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
 from tidings.delivery.push.causes import sentence, target_of
-from tidings.delivery.push.lane import Back, Item, LaneState
+from tidings.delivery.push.lane.state import LaneState
+from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.records import Last, Standing
 from tidings.delivery.push.status import status_of
@@ -27,19 +29,19 @@ def a_fact(state: str, at: int = 100, upto: int | None = None, offset: int = 5) 
 
 def a_lane(cursor: int, **tries: int) -> LaneState:
     """A lane up to a cursor with open items such as o5=2: offset 5 after two tries."""
-    state = LaneState(Offset(cursor))
-    for name, count in tries.items():
-        offset = Offset(int(name[1:]))
-        item = Item(offset, tries=count, due=Instant(900), since=Instant(50), cause="timeout", again=name[0] == "a")
-        (state.again if item.again else state.open)[offset] = item
-    return state
+    items = [
+        an_item(int(name[1:]), tries=count, due=Instant(900), since=Instant(50), cause="timeout", again=name[0] == "a")
+        for name, count in tries.items()
+    ]
+    return a_state(cursor, items)
 
 
 def behind_a_breaker(*taken: int) -> LaneState:
     """Offsets 4 to 10 waited; these of them were taken, and 5 is open if it was."""
-    state = LaneState(Offset(20))
-    opened = {Offset(5): Item(Offset(5))} if 5 in taken else {}
-    state.back = Back(Offset(max(taken, default=3)), Offset(10), 0, opened)
+    state = a_state(20)
+    reached = max(taken, default=3)
+    state.windows.insert(0, Window(reached, Offset(reached), 10, Offset(10)))
+    state.restore([an_item(5)] if 5 in taken else [])
     return state
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
 from tidings.delivery.push import statuses
-from tidings.delivery.push.lane import Item, LaneState, encode
+from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
 from tidings.delivery.push.sqlite.bins import bin_of, bins_between
 from tidings.delivery.push.statuses import Question, Statuses
@@ -48,20 +48,17 @@ class Files:
         """The lane is at `cursor`; these were delivered at once, of others there are facts. What is retried is open."""
         self._time += 1
         at = Instant(self._time)
-        state = LaneState(Offset(cursor))
         firsts = Firsts()
         for offset in delivered or []:
             firsts.add(offset, at, 1.5, 204)
-        for offset, fact in sorted((facts or {}).items()):
-            if fact == "retrying":
-                state.open[Offset(offset)] = Item(Offset(offset), tries=1, due=Instant(99), since=at, cause="timeout")
+        retried = [offset for offset, fact in (facts or {}).items() if fact == "retrying"]
+        state = a_state(cursor, [an_item(offset, tries=1, due=Instant(99), since=at, cause="timeout") for offset in retried])
         attempts = [
             Attempted(KEY, Offset(offset), fact, 1, at, 500, 2.0, "status-500", "http://there/in")
             for offset, fact in (facts or {}).items()
         ]
-        lane = SavedLane(
-            key=KEY, state=word, body=encode(state), low_water=state.low_water, open_items=0, next_due=None, tally=Tally()
-        )
+        low = state.low_water.position.offset
+        lane = SavedLane(key=KEY, state=word, body=encode(state), low_water=low, open_items=0, next_due=None, tally=Tally())
         self.store.save(Flush(lanes=[lane], firsts={KEY: firsts} if delivered else {}, attempts=attempts, at=at))
 
     def listed(self, limit: int = 100, **question: object) -> list[tuple[int, str]]:
@@ -224,31 +221,6 @@ def test_pages_of_any_size_tell_the_same_as_asking_for_each_event(
         assert one.listed(limit=limit) == expected
         for words in (*({state} for _, state in expected), {"dead", "expired", "skipped", "deleted"}, {"dead", "retrying"}):
             assert one.listed(limit=limit, states=frozenset(words)) == [pair for pair in expected if pair[1] in words]
-
-
-def test_a_file_of_the_version_before_is_lifted_and_its_records_are_found(tmp_path: Path) -> None:
-    with files(tmp_path) as one:
-        one.route(1, 2, 3)
-        one.save(3, delivered=[1, 3], facts={2: "dead"})
-    path = tmp_path / "delivery-0.db"
-    database = sqlite3.connect(path)
-    for index in ("firsts_by_bin", "attempts_by_offset", "attempts_of_ranges"):
-        database.execute(f"DROP INDEX {index}")
-    for table, columns in {
-        "lanes": ("counted",),
-        "firsts": ("low", "high", "bin", "target"),
-        "attempts": ("target", "upto"),
-        "dead_letters": ("origin",),
-        "numbers": ("bytes", "cut", "filed"),
-    }.items():
-        for column in columns:
-            database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    database.execute("PRAGMA user_version = 2")
-    database.commit()
-    database.close()
-    with files(tmp_path) as one:
-        assert one.listed() == [(3, "delivered"), (2, "dead"), (1, "delivered")]
-        assert one.store.load().lanes[KEY].tally == Tally()
 
 
 def test_records_beyond_their_bytes_go_oldest_first_and_the_reader_says_so(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tidings.clock import Instant
-from tidings.delivery.push.lane import LaneState, encode
+from tidings.delivery.push.lane.saved import encode
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
 from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
@@ -37,7 +38,7 @@ def a_saved_lane(key: LaneKey = KEY, state: str = "active", low_water: int = 4) 
     return SavedLane(
         key=key,
         state=state,
-        body=encode(LaneState(Offset(low_water))),
+        body=encode(LaneState(low_water, Offset(low_water))),
         low_water=Offset(low_water),
         open_items=2,
         next_due=Instant(77),

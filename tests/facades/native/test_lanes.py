@@ -13,8 +13,9 @@ import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.builders import an_event
+from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
-from tidings.delivery.push.lane import Item, LaneState, encode
+from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
 from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
 from tidings.events.stored import head_of
@@ -84,8 +85,7 @@ def _deliver(folder: Path) -> None:
     firsts = Firsts()
     firsts.add(1, NOON, 2.5, 204)
     event = an_event(b'{"total":5}', id="1", datacontenttype="application/json")
-    state = LaneState(Offset(3))
-    state.open[Offset(3)] = Item(Offset(3), tries=1, due=NOON, since=NOON, cause="no connection")
+    state = a_state(3, [an_item(3, tries=1, due=NOON, since=NOON, cause="no connection")])
     lane = SavedLane(key=KEY, state="active", body=encode(state), low_water=Offset(2), open_items=1, next_due=NOON, tally=TALLY)
     store = SqliteDeliveryStore(folder)
     store.save(

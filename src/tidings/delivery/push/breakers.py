@@ -1,116 +1,87 @@
-"""The breakers of all lanes: applies the moves of `breaker.py`, has open ones probed, and tells the engine."""
+"""The breakers of all lanes: which of its moves a lane's breaker makes, and which endpoints are probed."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 from tidings.clock import Clock
 from tidings.delivery.push import breaker
 from tidings.delivery.push.breaker import Breaker, Status
 from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.probing import Probing
-from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.push.reading import Reading
-from tidings.delivery.push.sender import Sender
-from tidings.errors import LogUnavailable, tolerating
-from tidings.log.port import LanesReader
-from tidings.log.position import START, Offset
-
-
-class Engine(Protocol):
-    """What breakers need of the engine."""
-
-    ledger: Ledger
-    reading: Reading
-
-    def judge(self, lane: PushLane) -> None:
-        """What keeps the lane from sending changed."""
+from tidings.lanes.port import Mark
+from tidings.log.position import Offset
 
 
 class Breakers:
-    """Moves breakers. What a breaker is now is in the state of its lane, and saved with it."""
+    """Moves breakers. What a breaker is now is in the state of its lane, and saved with it.
 
-    def __init__(self, engine: Engine, sender: Sender, lanes: LanesReader, clock: Clock) -> None:
-        self._engine = engine
-        self._lanes = lanes
+    Each move says whether lanes send now that did not, or the other way round: then the lane is to be judged anew.
+    """
+
+    def __init__(self, ledger: Ledger, probing: Probing, clock: Clock) -> None:
+        self._ledger = ledger
+        self._probing = probing
         self._clock = clock
-        self._probing = Probing(sender, clock, self._probed)
 
-    def adopt(self, lane: PushLane) -> None:
+    def adopt(self, lane: PushLane) -> bool:
         """The lane has a new policy, or is new. Without a breaker in its policy, what waits is sent now (HOR-132)."""
         if lane.barred:
             # Nobody is asked whether he can take what he may not have; the breaker stays as it is.
             self._probing.forget(lane)
-            return
+            return False
         if lane.policy is None or lane.policy.breaker is None:
-            self.close_one(lane)
-            return
+            return self.close(lane)
         if lane.state.breaker.status is Status.REPUBLISHING:
             lane.pace.republish(lane.policy.breaker.republish)
         if lane.state.breaker.status is Status.OPEN:
             self._probing.watch(lane)
+        return False
 
-    def open(self, lane: PushLane, origin: Offset) -> None:
+    def open(self, lane: PushLane, origin: Offset) -> bool:
         """An event of the lane used up its retries."""
-        if lane.policy is not None and lane.policy.breaker is not None:
-            interval = lane.policy.breaker.interval
-            self._move(lane, breaker.opened(lane.state.breaker, origin, self._clock.now(), interval))
+        if lane.policy is None or lane.policy.breaker is None:
+            return False
+        return self._move(lane, breaker.opened(lane.state.breaker, origin, self._clock.now(), lane.policy.breaker.interval))
 
-    def close_one(self, lane: PushLane) -> None:
+    def close(self, lane: PushLane) -> bool:
         """Close the lane's breaker, whatever it is; what waits is sent."""
-        self._move(lane, breaker.closed(lane.state.breaker, self._clock.now()))
+        return self._move(lane, breaker.closed(lane.state.breaker, self._clock.now()))
 
-    def progress(self, lane: PushLane) -> None:
+    def progress(self, lane: PushLane) -> bool:
         """Something of a republishing lane became final, or it has nothing more."""
-        reached = lane.state.breaker.until if lane.idle else lane.state.low_water
-        self._move(lane, breaker.caught_up(lane.state.breaker, reached, self._clock.now()))
+        state = lane.state
+        reached = state.breaker.until if state.idle else state.low_water.position.offset
+        return self._move(lane, breaker.caught_up(state.breaker, reached, self._clock.now()))
+
+    def probed(self, lane: PushLane, outcome: Outcome, end: Mark) -> bool:
+        """A probe came back; `end` is how far the lane reaches. What waited becomes a window of its own, so that new events need
+        not wait for it. Ordered lanes have one order.
+        """
+        if lane.policy is None or lane.policy.breaker is None:
+            return False
+        asks, now, state = lane.policy.breaker, self._clock.now(), lane.state
+        moved = self._move(lane, breaker.probed(state.breaker, outcome, now, end.position.offset, asks))
+        if moved and not lane.ordered:
+            state.split(end)
+        return moved
 
     def forget(self, lane: PushLane) -> None:
         """The lane is gone."""
         self._probing.forget(lane)
 
-    async def close(self) -> None:
-        """Probe no more."""
-        await self._probing.close()
-
-    def _probed(self, lane: PushLane, outcome: Outcome) -> None:
-        if lane.policy is not None and lane.policy.breaker is not None:
-            end = self._lanes.routed().get(lane.key.partition, START)
-            asks = lane.policy.breaker
-            before = lane.state.breaker.status
-            self._move(lane, breaker.probed(lane.state.breaker, outcome, self._clock.now(), end, asks))
-            if before is not lane.state.breaker.status:
-                self._split(lane, end)
-
-    def _split(self, lane: PushLane, end: Offset) -> None:
-        """What waited becomes a window of its own, so that new events need not wait for it. Ordered lanes have one order."""
-        state = lane.state
-        if lane.gate.ordered or lane.policy is None or lane.policy.batch is not None:
-            return
-        if state.back is None:
-            state.split(max(end, state.cursor))
-        else:
-            state.extend(max(end, state.cursor))
-        lane.forget_read()
-        # Without it only the count of what retention takes is not known.
-        with tolerating(LogUnavailable, doing=f"counting what waits for {lane.name}"):
-            self._engine.reading.place(lane)
-        lane.state.back_left()
-        self._engine.judge(lane)
-
-    def _move(self, lane: PushLane, to: Breaker) -> None:
+    def _move(self, lane: PushLane, to: Breaker) -> bool:
         before = lane.state.breaker
         if to is before:
-            return
+            return False
         lane.state.breaker = to
-        self._engine.ledger.touch(lane)
+        self._ledger.touch(lane)
         if to.status is before.status:
-            return
+            return False
         republish = lane.policy.breaker.republish if lane.policy and lane.policy.breaker else None
         lane.pace.republish(republish if to.status is Status.REPUBLISHING else None)
         if to.status is Status.OPEN and not lane.barred:
             self._probing.watch(lane)
         else:
             self._probing.forget(lane)
-        self._engine.judge(lane)
+        return True

@@ -1,7 +1,7 @@
 """The push engine: owns all pushed lanes, makes attempts concurrently and fairly, and never waits for one lane.
 
-Only lanes with work cost anything: the lanes' touched record says where work is, a timer heap says what is due, and as many
-workers run as there are attempts on their way. Whatever is not saved when the process dies is sent again.
+Only lanes with work cost anything: the lanes' own record says where work is, an alarm says when a lane has something due, and as
+many workers run as there are attempts on their way. Whatever is not saved when the process dies is sent again.
 """
 
 from __future__ import annotations
@@ -10,30 +10,36 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tidings.clock import Clock
+from tidings.clock import Clock, Instant
 from tidings.config import PushSettings
 from tidings.delivery.push.breaker import Status
 from tidings.delivery.push.breakers import Breakers
-from tidings.delivery.push.choosing import Choosing
 from tidings.delivery.push.credentials import access_of, awaits_consent
-from tidings.delivery.push.decide import BAD_URL, DeadLetter, Disable, Outcome, Park, RetryAt, Verdict
-from tidings.delivery.push.lane import DUE, Item, LaneState, decode
-from tidings.delivery.push.ledger import Ledger, Saver
-from tidings.delivery.push.policy import policy_of, stream_policy
-from tidings.delivery.push.pushing import EXPIRED, Job, Parcel, PushLane
-from tidings.delivery.push.reading import Reading
+from tidings.delivery.push.decide import BAD_URL, Disable, Outcome, Park, RetryAt, Verdict
+from tidings.delivery.push.lane.batches import batch_of
+from tidings.delivery.push.lane.choice import Attempt, Load, Refill, Take, Wait, choose
+from tidings.delivery.push.lane.entries import EXPIRED, Item, Parcel
+from tidings.delivery.push.lane.push_lane import Job, PushLane
+from tidings.delivery.push.lane.saved import decode
+from tidings.delivery.push.lane.state import LaneState
+from tidings.delivery.push.lane.window import Window
+from tidings.delivery.push.ledger import Ledger
+from tidings.delivery.push.outcomes import Outcomes
+from tidings.delivery.push.parcels import Parcels
+from tidings.delivery.push.policy import Policy, policy_of, stream_policy
+from tidings.delivery.push.probing import Probing
+from tidings.delivery.push.refills import Refills
+from tidings.delivery.push.saver import Saver
 from tidings.delivery.push.schedule import Schedule
 from tidings.delivery.push.sender import Sender, Target
-from tidings.delivery.push.settling import Copies, Settling
 from tidings.delivery.push.store import DeliveryStore, LaneKey, SavedLane, Tally
-from tidings.delivery.push.timers import Timers
-from tidings.errors import LogUnavailable
+from tidings.delivery.push.sweep import neglected
 from tidings.ids import DeliveryIds
-from tidings.log.port import LanesReader, LogReader
+from tidings.lanes.port import Lanes
 from tidings.log.position import EMBEDDED, LaneNumber
 from tidings.observe.board import Board
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
@@ -49,6 +55,10 @@ LONGEST_ALARM = 3600.0
 LONGEST_WAIT = 15 * 86400.0
 """No policy can ask for a longer wait between two tries."""
 
+OPEN_IN_ALL = 200_000
+OPEN_ALWAYS = 10
+"""When more items than OPEN_IN_ALL are open, a lane with OPEN_ALWAYS or more takes no live entries."""
+
 TOO_MUCH = frozenset((429, 502, 503, 504))
 """Answers of an endpoint that has more to do than it can (WH-24)."""
 
@@ -56,11 +66,9 @@ TOO_MUCH = frozenset((429, 502, 503, 504))
 class Engine:
     """Delivers. Made once; `start`, then `look_at` and `adopt` as work and changes come, then `stop`."""
 
-    def __init__(
-        self, settings: PushSettings, lanes: LanesReader, log: LogReader, store: DeliveryStore, sender: Sender, around: Around
-    ) -> None:
+    def __init__(self, settings: PushSettings, lanes: Lanes, store: DeliveryStore, sender: Sender, around: Around) -> None:
         self._settings = settings
-        self._store = store
+        self._source = lanes
         self._sender = sender
         self._clock = around.clock
         self._board = around.board
@@ -77,15 +85,11 @@ class Engine:
         self.saver.on_saved = self._saved
         self.saver.on_trouble = self.hold
         self._schedule = Schedule(settings.total_inflight)
-        self._timers = Timers(around.clock, self._item_due)
-        self._settling = Settling(self.ledger, self._timers, around.board, around.clock, around.chance)
-        self.reading = Reading(lanes, log, store, around.ids, self._settling.missed, around.hub)
-        self._copies = Copies(lanes, log, store)
-        self._choosing = Choosing(self.reading, self.ledger, around.clock)
-        self._choosing.aside = self.set_aside
-        self._choosing.alarm = self._alarm
-        self._choosing.missed = self.missed = self._settling.missed
-        self.breakers = Breakers(self, sender, lanes, around.clock)
+        self._outcomes = Outcomes(self.ledger, around.board, around.clock, around.chance)
+        self.parcels = Parcels(lanes, store, around.ids, around.hub)
+        self._refills = Refills(self.parcels, self._outcomes, self._offer)
+        self._probing = Probing(sender, around.clock, self._probed)
+        self._breakers = Breakers(self.ledger, self._probing, around.clock)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
         """Go on where the last save stopped."""
@@ -120,14 +124,12 @@ class Engine:
         for number in numbers:
             lane = self._lanes.get(number)
             if lane is not None:
-                lane.more = True
+                lane.state.windows[-1].more = True
                 self._schedule.offer(lane)
         self._begin_more()
 
-    def wake(self, lane: PushLane, due: Iterable[Item] = ()) -> None:
+    def wake(self, lane: PushLane) -> None:
         """The lane's state was changed from outside: save it and see what there is to send."""
-        for item in due:
-            self._item_due(lane, item)
         self.ledger.touch(lane)
         self._schedule.offer(lane)
         self._begin_more()
@@ -143,17 +145,30 @@ class Engine:
 
     def show(self) -> None:
         """Bring the figures on the board up to date."""
-        self._settling.show()
+        self._outcomes.show()
         self._board.gauge("tidings_inflight", self._schedule.busy)
         self._board.gauge("tidings_open_items", self.ledger.open_items)
         for lane in self._lanes.values():
             if lane.tally.delivered != lane.reported:
                 self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
                 lane.reported = lane.tally.delivered
-            if lane.inflight and lane.told != lane.state.cursor:
+            if lane.inflight and lane.shown != lane.state.live.cursor:
                 # Saved, so that what is on its way reads as such although nothing has come of it for a while.
-                lane.told = lane.state.cursor
+                lane.shown = lane.state.live.cursor
                 self.ledger.touch(lane)
+
+    def sweep(self) -> None:
+        """Find lanes with something to send that nobody sends: that is a fault of ours. Say so, and send it."""
+        if self.holding:
+            return
+        now, at = self._clock.now(), self._clock.monotonic()
+        for lane in self._lanes.values():
+            if neglected(lane, now, at, saving=self.ledger.waits_for(lane)):
+                logger.error("lane %s had something to send and nobody sent it; it is sent now", lane.name)
+                self._board.count("tidings_lanes_healed_total")
+                lane.state.heal()
+                lane.forget_read()
+                self.judge(lane)
 
     @property
     def holding(self) -> bool:
@@ -165,14 +180,13 @@ class Engine:
         wait = lane.judge(self._clock.now())
         if wait:
             self._alarm(lane, wait)
-        self._schedule.offer(lane)
-        self._plan_burst()
+        self._offer(lane)
 
     async def stop(self, patience: float) -> None:
         """Begin nothing more, let what is on its way finish for `patience` seconds, save. The rest is sent again later."""
         self._stopping = True
-        self._timers.close()
-        await self.breakers.close()
+        await self._probing.close()
+        await self._refills.close()
         if self._workers:
             await asyncio.wait(self._workers, timeout=patience)
         for worker in list(self._workers):
@@ -198,8 +212,10 @@ class Engine:
             lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name), longest)
             self._lanes[subscription.lane] = lane
         barred = lane.bar(bar, self._clock.now())
-        if lane.adopt(policy, self._clock.now()) or barred:
-            self.breakers.adopt(lane)
+        if policy != lane.policy or barred:
+            if policy != lane.policy and lane.adopt(policy, self._clock.now()):
+                self.ledger.leaving(lane, None)
+            self._breakers.adopt(lane)
             if lane.listener is not None and not lane.streaming:
                 lane.listener.leave()
             self.judge(lane)
@@ -207,12 +223,11 @@ class Engine:
     def _made(self, key: LaneKey, name: str, longest: float = LONGEST_WAIT) -> PushLane:
         saved = self._loaded.pop(key, None)
         limit = self._settings.open_items
-        state = decode(saved.body, limit) if saved else LaneState(limit=limit)
+        state = decode(saved.body, (row for _, row in saved.items), limit) if saved else LaneState(limit=limit)
+        state.arm(self._clock.now(), self._clock.monotonic(), longest)
         lane = PushLane(key, name, state, saved.tally if saved else Tally())
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
-        for item in lane.state.items():
-            self._timers.add(lane, item, longest)
         return lane
 
     def _delete(self, lane: PushLane) -> None:
@@ -220,10 +235,14 @@ class Engine:
         lane.delete()
         if lane.listener is not None:
             lane.listener.leave()
-        self.breakers.forget(lane)
+        self._breakers.forget(lane)
         self.ledger.touch(lane)
 
     # ---- attempts
+
+    def _offer(self, lane: PushLane) -> None:
+        self._schedule.offer(lane)
+        self._plan_burst()
 
     def _plan_burst(self) -> None:
         if not self._burst_planned and not self._stopping:
@@ -245,37 +264,33 @@ class Engine:
     async def _work(self, job: Job | None) -> None:
         """Make attempts, one after the other, as long as somebody has a turn."""
         while job is not None:
-            lane, items, parcel = job
+            lane, items, parcel, policy = job
             parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
-            target = lane.target or self._target_of(lane)
+            target = lane.target or self._target_of(lane, policy)
             try:
                 outcome = await self._sender.send(target, parcel.headers, parcel.body) if target else await self._no_target()
             except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
                 logger.exception("an attempt for %s failed inside the hub", lane.name)
                 outcome = Outcome(cause="internal-error")
             self._schedule.end(lane, outcome.status is not None, outcome.status in TOO_MUCH, outcome.duration)
-            self._follow(job, self._settling.settle(lane, items, parcel, outcome))
+            self._follow(job, self._outcomes.apply(job, outcome))
             self._schedule.offer(lane)
             job = self._next()
 
     def _follow(self, job: Job, verdict: Verdict) -> None:
         """Do what a verdict asks for beyond the items themselves."""
-        lane, items, _ = job
+        lane = job.lane
         match verdict:
             case RetryAt(at, pause=True):
                 lane.state.paused_until = max(lane.state.paused_until, at)
                 self.judge(lane)
-            case DeadLetter(reason):
-                for item in items:
-                    self._bury(lane, item, reason)
             case Park():
-                self.breakers.open(lane, items[0].offset)
+                if self._breakers.open(lane, job.items[0].offset):
+                    self.judge(lane)
             case Disable(reason):
                 self.disable(lane, reason)
-        if lane.batch is not None and lane.batch.items is items and not any(map(lane.state.holds, items)):
-            lane.batch.leaving = True
         if lane.state.breaker.status is Status.REPUBLISHING:
-            self.breakers.progress(lane)
+            self._progress(lane)
 
     def disable(self, lane: PushLane, reason: str) -> None:
         """Send nothing more to the subscription until it is enabled; its lane waits."""
@@ -283,14 +298,29 @@ class Engine:
         self.ledger.touch(lane)
         self.judge(lane)
 
-    def _target_of(self, lane: PushLane) -> Target | None:
-        """Where the lane's attempts go; None: its address cannot be read."""
-        policy = lane.policy
+    def close_breaker(self, lane: PushLane) -> None:
+        """Send what waits behind the lane's breaker."""
+        if self._breakers.close(lane):
+            self.judge(lane)
+
+    async def _probed(self, lane: PushLane, outcome: Outcome) -> None:
+        end = await self._source.end(lane.key.lane)
+        if self._breakers.probed(lane, outcome, end):
+            self.judge(lane)
+
+    def _progress(self, lane: PushLane) -> None:
+        if self._breakers.progress(lane):
+            self.judge(lane)
+
+    def _target_of(self, lane: PushLane, policy: Policy) -> Target | None:
+        """Where an attempt goes; None: its address cannot be read."""
         try:
-            lane.target = None if policy is None else Target(policy.url, *policy.patience, access=policy.access)
+            target = Target(policy.url, *policy.patience, access=policy.access)
         except ValueError:
-            lane.target = None
-        return lane.target
+            return None
+        if policy is lane.policy:
+            lane.target = target
+        return target
 
     async def _no_target(self) -> Outcome:
         await asyncio.sleep(0)
@@ -304,72 +334,117 @@ class Engine:
             lane = self._schedule.turn()
             if lane is None:
                 return None
-            try:
-                job = self._choosing.next_of(lane)
-            except LogUnavailable as error:
-                self._rest(lane, str(error))
-                continue
+            job = self._job(lane)
             if job is not None:
-                for item in job.items:
-                    item.sending = True
                 lane.pace.sent(self._clock.monotonic())
                 self._schedule.begin(lane)
                 self._schedule.offer(lane)
                 return job
             if lane.state.breaker.status is Status.REPUBLISHING:
-                self.breakers.progress(lane)
+                self._progress(lane)
         self._plan_burst()
         return None
 
-    def streamed(self, lane: PushLane, item: Item, parcel: Parcel, duration: float) -> None:
+    def _job(self, lane: PushLane) -> Job | None:
+        """The lane's next attempt; None: there is nothing now, and the lane is offered again when there is."""
+        policy = lane.policy
+        if policy is None:
+            return None
+        wait = lane.pace.wait(self._clock.monotonic()) if lane.pace.limited or policy.pace.adaptive else 0.0
+        if wait > 0:
+            self._alarm(lane, wait)
+            return None
+        items = self.pick(lane)
+        if items is None:
+            return None
+        if policy.batch is not None:
+            lane.state.seal(items)
+            parcel = batch_of(policy.batch, [_parcel(item) for item in items], dict(policy.headers))
+        else:
+            parcel = _parcel(items[0])
+        return Job(lane, items, parcel, policy)
+
+    def pick(self, lane: PushLane) -> Sequence[Item] | None:
+        """What goes out next of a lane, as an attempt that has begun; None: nothing now."""
+        policy, state = lane.policy, lane.state
+        if policy is None:
+            return None
+        now, at = self._clock.now(), self._clock.monotonic()
+        while True:
+            choice = choose(state, lane.allowed(now, at, take=self._may_take(state)), policy.batch)
+            if isinstance(choice, Take):
+                item = self._take(lane, choice.window, now, at)
+                if policy.batch is not None or not state.first_of_line(item):
+                    continue
+                items: Sequence[Item] = (item,)
+            elif isinstance(choice, Attempt):
+                items = list(choice.items)
+                if len(state.windows) > 1 and state.in_waited(items[0]):
+                    lane.pace.back_sent(at)
+            elif isinstance(choice, Refill):
+                self._refills.refill(lane, choice.window)
+                continue
+            elif isinstance(choice, Load):
+                self._refills.load(lane, choice.window, choice.items)
+                continue
+            else:
+                if isinstance(choice, Wait):
+                    self._alarm(lane, choice.until - at)
+                return None
+            if not self._set_aside(lane, items, now):
+                state.begin(items)
+                self._refills.keep_ahead(lane)
+                return items
+
+    def _take(self, lane: PushLane, window: Window, now: Instant, at: float) -> Item:
+        """Open the next entry of a window."""
+        parcel = window.ready.popleft()
+        missed = parcel.number - window.cursor - 1
+        after = window.place
+        if window is lane.state.windows[-1]:
+            lane.waited_turn = True
+        else:
+            lane.waited_turn = False
+            lane.pace.back_sent(at)
+        item = lane.state.take(window, parcel, now, at)
+        if missed > 0:
+            self._outcomes.missed(lane, missed, after, parcel.offset)
+        return item
+
+    def _set_aside(self, lane: PushLane, items: Sequence[Item], now: Instant) -> bool:
+        """Whether some of these cannot be sent; those are recorded as what they are."""
+        bad = [item for item in items if (parcel := _parcel(item)).fault or parcel.until <= now]
+        for item in bad:
+            self._outcomes.set_aside(lane, item, _parcel(item).fault or EXPIRED)
+        return bool(bad)
+
+    def _may_take(self, state: LaneState) -> bool:
+        size = state.size
+        return size < state.limit and (size < OPEN_ALWAYS or self.ledger.open_items < OPEN_IN_ALL)
+
+    # ---- streams
+
+    def streamed(self, job: Job, duration: float) -> None:
         """The reader of a stream has taken the entry."""
-        self._settling.settle(lane, (item,), parcel, Outcome(status=200, duration=duration))
+        self._outcomes.apply(job, Outcome(status=200, duration=duration))
 
     def set_aside(self, lane: PushLane, item: Item, fault: str) -> None:
         """The entry cannot be sent: record it as what it is."""
-        if fault == EXPIRED:
-            self._settling.expire(lane, item)
-        else:
-            self._settling.unreadable(lane, item, fault)
-            self._bury(lane, item, fault)
+        self._outcomes.set_aside(lane, item, fault)
 
-    def _bury(self, lane: PushLane, item: Item, reason: str) -> None:
-        try:
-            copy = self._copies.of(lane, item.offset)
-        except LogUnavailable:
-            # A dead letter without its event would be a loss; one attempt too many is not.
-            self._settling.put_off(lane, item, 1.0)
-        else:
-            self._settling.bury(lane, item, reason, copy)
-
-    def _item_due(self, lane: PushLane, item: Item) -> None:
-        item.due = DUE
-        lane.due.append(item)
-        self._schedule.offer(lane)
-        self._plan_burst()
+    # ---- saves and alarms
 
     def _saved(self) -> None:
         """A save is durable: lines move on, and what waited for room begins."""
-        for lane, item in self.ledger.saved():
-            self._left(lane, item)
+        for lane, items in self.ledger.saved():
+            lane.state.saved(items)
+            self._schedule.offer(lane)
         self._begin_more()
-
-    def _left(self, lane: PushLane, item: Item) -> None:
-        head = lane.gate.leave(item) if lane.gate.ordered else None
-        if head is not None and not head.sending and lane.state.holds(head):
-            parcel = lane.held.pop(head.offset, None)
-            if parcel is not None:
-                lane.loaded.append((head, parcel))
-            elif head.due <= self._clock.now():
-                lane.due.append(head)
-        if lane.batch is not None and lane.batch.leaving:
-            lane.batch = None
-        self._schedule.offer(lane)
 
     def _alarm(self, lane: PushLane, seconds: float) -> None:
         """Look at the lane again after a while, or earlier if that was planned already."""
         loop = asyncio.get_running_loop()
-        at = loop.time() + min(seconds, LONGEST_ALARM)
+        at = loop.time() + min(max(0.0, seconds), LONGEST_ALARM)
         if at < lane.alarm and not self._stopping:
             lane.alarm = at
             loop.call_at(at, self._ring, lane, at)
@@ -379,10 +454,10 @@ class Engine:
             lane.alarm = math.inf
             self.judge(lane)
 
-    def _rest(self, lane: PushLane, reason: str) -> None:
-        """The log cannot be read now; look at the lane again in a moment."""
-        logger.warning("lane %s cannot be read: %s", lane.name, reason)
-        asyncio.get_running_loop().call_later(1.0, self.look_at, [lane.key.lane])
+
+def _parcel(item: Item) -> Parcel:
+    assert item.parcel is not None
+    return item.parcel
 
 
 class Around:

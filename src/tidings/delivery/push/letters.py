@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidings.clock import Clock
+from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.store import DeliveryStore, position_of
 from tidings.log.port import LogReader
 from tidings.registry.rules.retentions import Kept

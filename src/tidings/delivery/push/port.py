@@ -58,7 +58,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired).
+    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired); `low_number` is the
+    same as a number of the lane.
 
     `dead_letters` are there now; `counts` is what was counted since the lane exists.
     """
@@ -66,6 +67,7 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     lane: LaneNumber
     state: str = "active"
     low_water: Offset = Offset(0)
+    low_number: int = 0
     open_items: int = 0
     delivered: int = 0
     failed_attempts: int = 0

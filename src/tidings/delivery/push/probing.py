@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from tidings.clock import SECOND, Clock
 from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import BAD_URL, Outcome
+from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.policy import BreakerPolicy, Policy
-from tidings.delivery.push.pushing import PushLane
 from tidings.delivery.push.sender import Sender, Target
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber
@@ -29,7 +29,7 @@ AT_ONCE = 50
 AGAIN = 1.0
 """Seconds until the next probe when what the last one said could not be followed."""
 
-Told = Callable[[PushLane, Outcome], None]
+Told = Callable[[PushLane, Outcome], Awaitable[None]]
 
 
 class Asked(NamedTuple):
@@ -124,7 +124,7 @@ class Probing:
             outcome = await self._ask(asked)
         try:
             for lane in list(self._lanes.get(asked, {}).values()):
-                self._told(lane, outcome)
+                await self._told(lane, outcome)
         except LogUnavailable as error:
             logger.warning("what a probe says cannot be followed now: %s", error)
             await asyncio.sleep(AGAIN)

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from tidings.clock import Clock
 from tidings.delivery.push.engine import Engine
-from tidings.delivery.push.pushing import PushLane
+from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.store import DeliveryStore, Stage
-from tidings.log.position import LaneNumber, Offset
+from tidings.lanes.port import Lanes, Mark
+from tidings.log.position import LaneNumber, Offset, Position
 
 SHARE = 4
 """Dead letters take at most one in so many of a lane's open items, so that new events are not held up by them."""
+
+FINDS = 50
+"""Entries that are looked up in one go; then the event loop gets to see what else there is."""
+
+
+class Letters(NamedTuple):
+    """Dead letters that are sent again now, and how many others wait for their turn."""
+
+    marks: Mapping[Offset, Mark]
+    others: int
 
 
 class Recall:
     """Takes dead letters back onto the redelivery list. One event loop."""
 
-    def __init__(self, engine: Engine, store: DeliveryStore, clock: Clock) -> None:
+    def __init__(self, engine: Engine, store: DeliveryStore, lanes: Lanes, clock: Clock) -> None:
         self._engine = engine
         self._store = store
+        self._source = lanes
         self._clock = clock
         self._going: set[LaneNumber] | None = None
 
-    def all_of(self, lane: PushLane, besides: Collection[Offset]) -> None:
-        """Begin with all dead letters of a lane. `besides`: those that are raised already, though that is not saved yet."""
+    async def first_of(self, lane: PushLane, besides: Collection[Offset]) -> Letters:
+        """The first dead letters of a lane. `besides`: those that are raised already, though that is not saved yet."""
         letters = [offset for offset in self._store.letters(lane.key, (Stage.LYING,)) if offset not in besides]
         now = letters[: self._room(lane)]
-        lane.state.letters += len(letters) - len(now)
+        return Letters(await marks_at(self._source, lane, now), len(letters) - len(now))
+
+    def begin(self, lane: PushLane, first: Letters) -> None:
+        """Begin with all dead letters of a lane."""
+        lane.state.letters += first.others
         self._engine.ledger.recalled(lane)
-        self._send(lane, now)
+        self._send(lane, first.marks)
         self._lanes().add(lane.key.lane)
 
     async def go_on(self) -> None:
@@ -40,11 +58,15 @@ class Recall:
         # Letters are read as of the last save: none must be taken twice.
         await self._engine.saver.save()
         for lane in due:
-            letters = self._store.letters(lane.key, (Stage.WAITING,), self._room(lane))
-            lane.state.letters = max(0, lane.state.letters - len(letters)) if letters else 0
+            marks = await marks_at(self._source, lane, self._store.letters(lane.key, (Stage.WAITING,), self._room(lane)))
+            if not lane.state.letters:
+                # Dropped meanwhile.
+                continue
+            lane.state.letters = max(0, lane.state.letters - len(marks)) if marks else 0
             if not lane.state.letters:
                 self._lanes().discard(lane.key.lane)
-            self._send(lane, letters)
+            self._send(lane, marks)
+            self._engine.wake(lane)
 
     def _lanes(self) -> set[LaneNumber]:
         """The lanes that have letters waiting; after a restart, those that had."""
@@ -56,10 +78,21 @@ class Recall:
     def _may_go_on(self, lane: PushLane) -> bool:
         return lane.state.letters > 0 and 2 * self._room(lane) >= lane.state.limit // SHARE
 
-    def _send(self, lane: PushLane, letters: Sequence[Offset]) -> None:
+    def _send(self, lane: PushLane, letters: Mapping[Offset, Mark]) -> None:
         for offset in letters:
             self._engine.ledger.raised(lane, offset)
-        self._engine.wake(lane, lane.state.redeliver(letters, self._clock.now()))
+        lane.state.redeliver(letters.values(), self._clock.now())
 
     def _room(self, lane: PushLane) -> int:
-        return max(0, min(max(1, lane.state.limit // SHARE) - len(lane.state.again), lane.state.room))
+        return max(0, min(max(1, lane.state.limit // SHARE) - len(lane.state.again.open), lane.state.room))
+
+
+async def marks_at(lanes: Lanes, lane: PushLane, offsets: Iterable[Offset]) -> dict[Offset, Mark]:
+    """The entries of a lane at these offsets. What left it has no number any more; the negative one stands for no other entry."""
+    marks = {}
+    for count, offset in enumerate(sorted(offsets), start=1):
+        found = await lanes.find(lane.key.lane, Position(lane.key.partition, offset))
+        marks[offset] = found.mark if found.exact else found.mark._replace(number=-offset)
+        if count % FINDS == 0:
+            await asyncio.sleep(0)
+    return marks

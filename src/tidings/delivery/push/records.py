@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.lane import LaneState
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.port import DeadLetter, DeliveryRecord
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 

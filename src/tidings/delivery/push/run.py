@@ -15,7 +15,7 @@ from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
 from tidings.clock import SECOND, Clock, Instant, SystemClock
 from tidings.config import Settings
-from tidings.delivery.push.applying import Commands
+from tidings.delivery.push.commands import Commands
 from tidings.delivery.push.engine import Around, Engine
 from tidings.delivery.push.exchange import GuardedExchange
 from tidings.delivery.push.holding import Gateway, Holding
@@ -29,7 +29,8 @@ from tidings.delivery.push.ways import Ways
 from tidings.delivery.sse.server import StreamServer
 from tidings.errors import Unavailable
 from tidings.ids import DeliveryIds
-from tidings.log.port import LanesReader, LogReader
+from tidings.lanes.port import Lanes
+from tidings.log.port import LogReader
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
 from tidings.registry.current import CurrentRegistry
@@ -64,7 +65,7 @@ async def run(settings: Settings, stop: asyncio.Event, board: Board, number: int
 class Parts:
     """The adapters that a worker works on."""
 
-    def __init__(self, registry: CurrentRegistry, lanes: LanesReader, log: LogReader, store: DeliveryStore) -> None:
+    def __init__(self, registry: CurrentRegistry, lanes: Lanes, log: LogReader, store: DeliveryStore) -> None:
         self.registry = registry
         self.lanes = lanes
         self.log = log
@@ -87,7 +88,7 @@ class Worker:
         ids = DeliveryIds(hub_key(settings.data).reveal())
         around = Around(clock, board, ids, retention=settings.topics.retention, hub=settings.hub_url)
         around.mine = lambda lane: owner_of(lane, workers) == number
-        self._engine = Engine(push, parts.lanes, parts.log, parts.store, self._sender, around)
+        self._engine = Engine(push, parts.lanes, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
         self._streams = StreamServer(self._engine, clock, settings.sse.max_streams, self._adopt)
         self._letters = LetterSweep(parts.store, parts.log, self._engine.ledger, clock)
@@ -105,7 +106,7 @@ class Worker:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set."""
         loaded = self._parts.store.load()
-        self._touched = self._parts.lanes.touched(0).upto
+        self._touched = (await self._parts.lanes.work(0)).upto
         self._commands.start(loaded.commands)
         self._engine.start(dict(loaded.lanes), self._parts.registry.snapshot)
         loops = (
@@ -142,7 +143,7 @@ class Worker:
         async with _listening(self._settings.data, "lanes") as listener:
             while True:
                 with _tolerating_unavailable():
-                    self._look()
+                    await self._look()
                 await asyncio.sleep(BREATH)
                 await listener.wait_async(POLL)
 
@@ -162,9 +163,9 @@ class Worker:
         if self._parts.registry.refresh():
             self._engine.adopt(self._parts.registry.snapshot)
 
-    def _look(self) -> None:
+    async def _look(self) -> None:
         self._adopt()
-        touched = self._parts.lanes.touched(self._touched)
+        touched = await self._parts.lanes.work(self._touched)
         self._touched = touched.upto
         self._engine.look_at(self._engine.all_lanes() if touched.lost else touched.lanes)
 
@@ -185,6 +186,7 @@ class Worker:
     async def _show(self) -> None:
         while True:
             self._engine.show()
+            self._engine.sweep()
             self._board.gauge("tidings_open_streams", self._streams.open)
             self._board.flush()
             await asyncio.sleep(1)
@@ -218,6 +220,7 @@ async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: 
 
 def _readers(folder: Path, store: DeliveryStore, stack: AsyncExitStack) -> Parts:
     """Readers of what the other processes write. Raises Unavailable while a file is not there yet."""
+    from tidings.lanes.embedded import EmbeddedLanes
     from tidings.log.sqlite.lanes import SqliteLanesReader
     from tidings.log.sqlite.reader import SqliteLogReader
     from tidings.registry.store import open_reader
@@ -229,7 +232,7 @@ def _readers(folder: Path, store: DeliveryStore, stack: AsyncExitStack) -> Parts
         opened.callback(log.close)
         lanes = SqliteLanesReader(folder)
         opened.callback(lanes.close)
-        parts = Parts(CurrentRegistry(registry), lanes, log, store)
+        parts = Parts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
         stack.enter_context(opened.pop_all())
     return parts
 

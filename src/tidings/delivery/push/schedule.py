@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from tidings.delivery.push.pushing import PushLane, Standing
+from tidings.delivery.push.lane.push_lane import EndpointStanding, PushLane
 
 LEAST_WINDOW = 4
 
@@ -26,9 +26,9 @@ class Schedule:
         self._total = total
         self._slow_share = max(1, total // 2)
         self._unproven_share = max(1, total - total // 4)
-        self._turns: list[deque[PushLane]] = [deque() for _ in Standing]
-        self._order = deque(Standing)
-        self._busy = [0 for _ in Standing]
+        self._turns: list[deque[PushLane]] = [deque() for _ in EndpointStanding]
+        self._order = deque(EndpointStanding)
+        self._busy = [0 for _ in EndpointStanding]
         self.busy = 0
         self.held = False
 
@@ -74,26 +74,26 @@ class Schedule:
             lane.window = min(limit, max(LEAST_WINDOW, lane.window / 2))
         elif lane.window < limit:
             lane.window += 1
-        lane.standing = Standing.QUICK if answered and seconds < SLOW_ANSWER else Standing.SLOW
+        lane.standing = EndpointStanding.QUICK if answered and seconds < SLOW_ANSWER else EndpointStanding.SLOW
         # The attempts still on their way change sides together with the lane.
         self._busy[before] -= 1 + lane.inflight
         self._busy[lane.standing] += lane.inflight
 
-    def _next_standing(self) -> Standing | None:
+    def _next_standing(self) -> EndpointStanding | None:
         """Whose turn it is among those who have work and a free slot."""
-        for _ in Standing:
+        for _ in EndpointStanding:
             self._order.rotate(-1)
             if self._turns[self._order[-1]] and self._free_for(self._order[-1]) > 0:
                 return self._order[-1]
         return None
 
-    def _free_for(self, standing: Standing) -> int:
+    def _free_for(self, standing: EndpointStanding) -> int:
         """The slots that a lane of this standing may still take."""
         free = self._total - self.busy
-        if standing is not Standing.QUICK:
-            slow = self._busy[Standing.SLOW]
-            free = min(free, self._unproven_share - self._busy[Standing.NEW] - slow)
-            if standing is Standing.SLOW:
+        if standing is not EndpointStanding.QUICK:
+            slow = self._busy[EndpointStanding.SLOW]
+            free = min(free, self._unproven_share - self._busy[EndpointStanding.NEW] - slow)
+            if standing is EndpointStanding.SLOW:
                 free = min(free, self._slow_share - slow)
         return free
 

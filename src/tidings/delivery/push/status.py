@@ -22,7 +22,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.delivery.push.causes import DELETED, sentence
-from tidings.delivery.push.lane import Item
+from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.records import Last, Standing
 from tidings.log.position import LaneNumber, Offset, Position
@@ -82,19 +82,17 @@ def status_of(
 def _in_lane(offset: Offset, standing: Standing, last: Last | None) -> tuple[Item | None, str]:
     """The open item, if it is one, and the word for it; "" when the event is final."""
     state, stopped = standing.state, standing.word in STOPPED
-    item = state.again.get(offset)
-    back = state.back
+    item = state.item_of(offset)
     if item is not None:
-        word = "redelivering"
-    elif back is not None and (offset in back.open or back.waits(offset)):
-        item = back.open.get(offset)
-        word = "redelivering" if item is not None else "waiting"
-    elif offset > state.cursor:
+        again = item.again or state.in_waited(item)
+        word = "redelivering" if again else "retrying" if item.tries else "sending"
+    elif state.waits(offset):
+        word = "waiting"
+    elif offset > state.live.place:
         # What was final before and lies ahead again was rewound.
         word = "redelivering" if last is not None and last.record.state in FINAL else "processed"
     else:
-        item = state.open.get(offset)
-        word = "" if item is None else "retrying" if item.tries else "sending"
+        word = ""
     if word and standing.word == "deleted":
         return item, "deleted"
     return item, "waiting" if word and stopped else word

@@ -152,7 +152,8 @@ class _Look:
         if not self._question.states or not self._question.states <= OPEN:
             return self._question.above
         state = self._standing.state
-        return max(self._question.above, min([state.low_water, *(Offset(offset - 1) for offset in state.again)]))
+        again = (Offset(item.offset - 1) for item in state.again.open.values())
+        return max(self._question.above, min([state.low_water.position.offset, *again]))
 
     def _windows(self, floor: Offset) -> Iterator[tuple[Sequence[Offset], Mapping[Offset, Last], Offset]]:
         """The events between floor and below, in windows from the newest down: wider where there are few, narrow where many."""

@@ -42,16 +42,28 @@ class Tally(msgspec.Struct, gc=False):
 
 
 class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane's state as it is saved. `body` is the state's own form (lane.encode), the rest is for readers."""
+    """One lane's state as it is saved: `body` and `items` in the state's own form (lane/saved.py), the rest is for readers.
+
+    To be saved, `items` are the rows that changed, by number, and `removed` those that are to go; loaded, `items` are all.
+    `low_water` and `low_number`: everything at or below that offset, and that number of the lane, is final.
+    """
 
     key: LaneKey
     state: str
     body: bytes
     low_water: Offset
+    low_number: int = 0
     open_items: int
     next_due: Instant | None
     tally: Tally
     detail: LaneDetail = LaneDetail()
+    items: Sequence[tuple[int, bytes]] = ()
+    removed: Sequence[int] = ()
+
+    @property
+    def rows(self) -> int:
+        """About how many rows it takes."""
+        return 1 + len(self.items) + len(self.removed)
 
 
 class Firsts:

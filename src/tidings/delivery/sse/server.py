@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tidings.clock import Clock
 from tidings.delivery.push.engine import Engine
-from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.sse.picking import Picking
+from tidings.delivery.push.lane.push_lane import PushLane
+from tidings.delivery.sse.replay import Replay
 from tidings.delivery.sse.stream import StreamConnection
 from tidings.delivery.sse.wire import Ending, Wish, socket_path
 from tidings.log.position import LaneNumber
@@ -118,10 +118,8 @@ class StreamServer:
         return True
 
     def _attach(self, stream: StreamConnection, lane: PushLane, wish: Wish) -> None:
-        now = self._clock.now()
         # What waited for another try of a callback goes out now.
-        for item in lane.state.items():
-            item.due = min(item.due, now)
-        lane.line_up(now)
+        lane.state.due_at_once(self._clock.now())
         self._open.add(stream)
-        stream.attach(lane, Picking(lane, self._engine.reading, self._engine, self._clock, wish.after), wish)
+        replay = None if wish.after is None else Replay(lane, self._engine, self._clock, wish.after)
+        stream.attach(lane, replay, wish)

@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 import msgspec
 
 from tidings.delivery.push.engine import Engine
-from tidings.delivery.push.lane import Item
-from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.sse.picking import Pick, Picking
+from tidings.delivery.push.lane.entries import Item, Parcel
+from tidings.delivery.push.lane.push_lane import Job, PushLane
+from tidings.delivery.sse.replay import Replay
 from tidings.delivery.sse.wire import (
     BEGUN,
     LONGEST_WISH,
@@ -27,7 +27,6 @@ from tidings.delivery.sse.wire import (
     entry_message,
     wish_in,
 )
-from tidings.errors import LogUnavailable
 from tidings.log.position import Offset
 
 logger = logging.getLogger("tidings.delivery")
@@ -49,9 +48,12 @@ HANDOVER = 1.0
 
 
 class Sent(NamedTuple):
-    """An entry on its way, and when it left (monotonic seconds)."""
+    """An entry on its way, its size, and when it left (monotonic seconds). `job` None: it was final already, and is sent once more
+    only because this stream asked.
+    """
 
-    pick: Pick
+    job: Job | None
+    size: int
     at: float
 
 
@@ -68,7 +70,7 @@ class StreamConnection(asyncio.Protocol):
         self._unpacker = Unpacker()
         self._transport: asyncio.Transport | None = None
         self._lane: PushLane | None = None
-        self._picking: Picking | None = None
+        self._replay: Replay | None = None
         self._sent: deque[Sent] = deque()
         self._untaken_bytes = 0
         self._remaining = -1
@@ -114,11 +116,11 @@ class StreamConnection(asyncio.Protocol):
 
     # ---- the lane
 
-    def attach(self, lane: PushLane, picking: Picking, wish: Wish) -> None:
-        """Send the lane's entries from now on, as many as are wished for."""
-        self._lane, self._picking, self._remaining = lane, picking, wish.number or -1
+    def attach(self, lane: PushLane, replay: Replay | None, wish: Wish) -> None:
+        """Send the lane's entries from now on, as many as are wished for; first what is asked for once more."""
+        self._lane, self._replay, self._remaining = lane, replay, wish.number or -1
         # What waited behind a breaker is older than what may have been read meanwhile.
-        self._seen = wish.seen if lane.state.back is None else None
+        self._seen = wish.seen if len(lane.state.windows) == 1 else None
         self.lane = lane
         lane.listener = self
         if self._transport is not None:
@@ -166,12 +168,9 @@ class StreamConnection(asyncio.Protocol):
             return
         if lane.listener is self:
             lane.listener = None
-        for pick, _ in reversed(self._sent):
-            item = pick.item
-            if item is not None and item.sending:
-                item.sending = False
-                if lane.state.holds(item):
-                    lane.due.appendleft(item)
+        for job in (sent.job for sent in self._sent):
+            if job is not None:
+                lane.state.put_back(job.items[0])
         self._sent.clear()
         self._engine.judge(lane)
 
@@ -179,14 +178,9 @@ class StreamConnection(asyncio.Protocol):
 
     def _pump(self) -> None:
         self._planned = False
-        try:
-            for _ in range(AT_ONCE):
-                if not self._may_send() or not self._send_next():
-                    return
-        except LogUnavailable as error:
-            logger.warning("a stream cannot be read on: %s", error)
-            self._loop.call_later(LOOK_AGAIN, self.wake)
-            return
+        for _ in range(AT_ONCE):
+            if not self._may_send() or not self._send_next():
+                return
         self.wake()
 
     def _may_send(self) -> bool:
@@ -198,18 +192,20 @@ class StreamConnection(asyncio.Protocol):
         return len(self._sent) < ALWAYS or (len(self._sent) < UNTAKEN and self._untaken_bytes < UNTAKEN_BYTES)
 
     def _send_next(self) -> bool:
-        assert self._picking is not None and self._transport is not None and self._lane is not None
-        pick = self._picking.next()
-        if pick is None:
+        assert self._lane is not None and self._transport is not None
+        found = self._next(self._lane)
+        if found is None:
             return False
-        parcel = pick.parcel
-        if pick.item is not None and self._was_seen(pick.item):
-            self._engine.streamed(self._lane, pick.item, parcel, 0.0)
+        item, parcel = found
+        policy = self._lane.policy
+        job = Job(self._lane, (item,), parcel, policy) if item is not None and policy is not None else None
+        if job is not None and self._was_seen(job.items[0]):
+            self._engine.streamed(job, 0.0)
             return True
-        delivery_id = parcel.headers["tidings-delivery-id"]
-        self._sent.append(Sent(pick, self._loop.time()))
+        self._sent.append(Sent(job, len(parcel.body), self._loop.time()))
         self._untaken_bytes += len(parcel.body)
         self._remaining -= 1
+        delivery_id = parcel.headers["tidings-delivery-id"]
         self._transport.write(entry_message(delivery_id, parcel.offset, parcel.published, parcel.body))
         return True
 
@@ -217,14 +213,28 @@ class StreamConnection(asyncio.Protocol):
         """Whether the client has said that it has this entry. What was asked for once more, or failed before, is sent."""
         return self._seen is not None and item.offset <= self._seen and not item.again and not item.tries
 
+    def _next(self, lane: PushLane) -> tuple[Item | None, Parcel] | None:
+        """The next entry, with its item if it is open; that is being sent then. None: there is nothing now."""
+        if self._replay is not None:
+            again = self._replay.next()
+            if again is not None:
+                return again
+            if not self._replay.over:
+                self._replay.read(self.wake)
+                return None
+            self._replay = None
+        items = self._engine.pick(lane)
+        if items is None or items[0].parcel is None:
+            return None
+        return items[0], items[0].parcel
+
     def _taken(self, count: int) -> None:
         """The client took the next entries."""
-        lane = self._lane
-        if lane is None:
+        if self._lane is None:
             return
         for _ in range(min(count, len(self._sent))):
-            pick, at = self._sent.popleft()
-            self._untaken_bytes -= len(pick.parcel.body)
-            if pick.item is not None:
-                self._engine.streamed(lane, pick.item, pick.parcel, self._loop.time() - at)
+            job, size, at = self._sent.popleft()
+            self._untaken_bytes -= size
+            if job is not None:
+                self._engine.streamed(job, self._loop.time() - at)
         self.wake()

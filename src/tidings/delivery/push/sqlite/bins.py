@@ -6,11 +6,7 @@ look-up asks thirteen times and never scans. Rows are short ranges, so most are 
 
 from __future__ import annotations
 
-import sqlite3
-from array import array
 from collections.abc import Iterator
-
-from tidings.log.sqlite.files import transaction
 
 _STEP = 5
 _LEVELS = 13
@@ -29,24 +25,3 @@ def bins_between(low: int, high: int) -> Iterator[tuple[int, int]]:
     for level in range(_LEVELS):
         mark = level << _LEVEL_SHIFT
         yield mark | (low >> (level * _STEP)), mark | (high >> (level * _STEP))
-
-
-def file_old_rows(connection: sqlite3.Connection) -> None:
-    """Rows of an older version of the file have no bin yet: done once, when the file is first opened for writing."""
-    if connection.execute("SELECT filed FROM numbers").fetchone()[0]:
-        return
-    after = 0
-    while rows := connection.execute(
-        "SELECT first, offsets FROM firsts WHERE first > ? ORDER BY first LIMIT 1000", (after,)
-    ).fetchall():
-        with transaction(connection):
-            connection.executemany("UPDATE firsts SET low = ?, high = ?, bin = ? WHERE first = ?", map(_filed, rows))
-        after = rows[-1][0]
-    with transaction(connection):
-        connection.execute("UPDATE numbers SET filed = 1")
-
-
-def _filed(row: tuple[int, bytes]) -> tuple[int, int, int, int]:
-    numbers = array("q", row[1])
-    low, high = min(numbers), max(numbers)
-    return low, high, bin_of(low, high), row[0]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.lane import decode
+from tidings.delivery.push.lane.saved import decode
 from tidings.delivery.push.port import Counts, DeadLetter, DeliveryRecord, LaneDetail, LaneView
 from tidings.delivery.push.records import Buried, Kept, Standing
 from tidings.delivery.push.sqlite import facts
@@ -62,8 +62,16 @@ class OneFile:
 
     def standing(self, lane: LaneNumber, partition: Partition) -> tuple[int, Standing] | None:
         """When the lane was saved here, and its state; None when it never was."""
-        rows = self.rows("SELECT saved_at, state, body FROM lanes WHERE lane = ? AND partition = ?", (lane, partition))
-        return next(((at, Standing(word, decode(body))) for at, word, body in rows), None)
+        # One statement, so that the lane and its items are of one save.
+        rows = self.rows(
+            "SELECT saved_at, state, lanes.body, items.body FROM lanes LEFT JOIN items USING (lane, partition) "
+            "WHERE lane = ? AND partition = ?",
+            (lane, partition),
+        )
+        if not rows:
+            return None
+        at, word, body, _ = rows[0]
+        return at, Standing(word, decode(body, (item for *_, item in rows if item is not None)))
 
     def kept(self) -> Kept:
         return next((Kept(Instant(cut), taken) for cut, taken in self.rows("SELECT cut, bytes FROM numbers", ())), Kept())
@@ -93,18 +101,20 @@ class OneFile:
 
     def _views(self, where: str, *values: int) -> Iterator[tuple[int, LaneView]]:
         rows = self.rows(
-            "SELECT l.lane, l.state, l.low_water, l.open_items, l.next_due, l.delivered, l.failed_attempts, l.expired, "
-            "l.last_error, l.detail, l.counted, l.saved_at, "
+            "SELECT l.lane, l.state, l.low_water, l.low_number, l.open_items, l.next_due, l.delivered, l.failed_attempts, "
+            "l.expired, l.last_error, l.detail, l.counted, l.saved_at, "
             f"(SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
             values,
         )
-        for lane, state, low, open_items, due, delivered, failed, expired, error, detail, counted, saved_at, dead in rows:
+        for lane, state, low, number, open_items, due, *counts, error, detail, counted, saved_at, dead in rows:
+            delivered, failed, expired = counts
             yield (
                 saved_at,
                 LaneView(
                     lane=LaneNumber(lane),
                     state=state,
                     low_water=Offset(low),
+                    low_number=number,
                     open_items=open_items,
                     delivered=delivered,
                     failed_attempts=failed,
@@ -112,8 +122,8 @@ class OneFile:
                     expired=expired,
                     last_error=error,
                     next_due=None if due is None else Instant(due),
-                    detail=_detail(detail) if detail else LaneDetail(),
-                    counts=_counts(counted) if counted else Counts(),
+                    detail=_detail(detail),
+                    counts=_counts(counted),
                 ),
             )
 
@@ -148,8 +158,7 @@ class OneFile:
 def _counts(counted: bytes) -> Counts:
     dead, size, last, *rest = msgspec.msgpack.decode(counted)
     names = ("timeouts", "client_errors", "server_errors", "other_errors", "replays")
-    # Older files do not count the last of them.
-    return Counts(dead=dead, bytes=size, last_delivered=last or None, **dict(zip(names, rest, strict=False)))
+    return Counts(dead=dead, bytes=size, last_delivered=last or None, **dict(zip(names, rest, strict=True)))
 
 
 def _position(partition: int, offset: int) -> Position:

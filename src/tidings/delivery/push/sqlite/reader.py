@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tidings.clock import Instant
-from tidings.delivery.push.lane import LaneState
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
 from tidings.delivery.push.records import Burials, Buried, Kept, Last, Standing
 from tidings.delivery.push.sqlite import facts

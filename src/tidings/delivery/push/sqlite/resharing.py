@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tidings.delivery.push.sqlite.bins import file_old_rows
 from tidings.delivery.push.sqlite.schema import (
     ATTEMPT_BYTES,
     ATTEMPT_COLUMNS,
     DELIVERY,
     FIRSTS_BYTES,
     FIRSTS_COLUMNS,
+    ITEM_COLUMNS,
     LANE_COLUMNS,
     NUMBER_BITS,
     WAL_BYTES,
@@ -95,7 +95,6 @@ def _opened(folder: Path, workers: int, stack: ExitStack) -> dict[int, sqlite3.C
         stack.callback(Hold(path).release)
         files[_number(path)] = open_writer(path, DELIVERY, WAL_BYTES)
         stack.callback(files[_number(path)].close)
-        file_old_rows(files[_number(path)])
     return files
 
 
@@ -131,6 +130,9 @@ def _copy(files: dict[int, sqlite3.Connection], source: int, target: int, lane: 
         newer = there.execute("SELECT 1 FROM lanes WHERE lane = ? AND partition = ? AND saved_at > ?", (*row[:2], row[11]))
         if newer.fetchone() is None:
             there.execute(f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS}) VALUES ({places(LANE_COLUMNS)})", row)
+            there.execute("DELETE FROM items WHERE lane = ? AND partition = ?", row[:2])
+            items = here.execute(f"SELECT {ITEM_COLUMNS} FROM items WHERE lane = ? AND partition = ?", row[:2])
+            there.executemany(f"INSERT INTO items ({ITEM_COLUMNS}) VALUES ({places(ITEM_COLUMNS)})", items)
     # A dead letter that moved knows which it was: who tells of dead letters need not tell twice.
     base = source << NUMBER_BITS
     for row in here.execute(f"SELECT {_LETTERS}, ? + number FROM dead_letters WHERE lane = ? ORDER BY number", (base, lane)):
@@ -145,7 +147,7 @@ def _copy(files: dict[int, sqlite3.Connection], source: int, target: int, lane: 
 
 
 def _remove(here: sqlite3.Connection, lane: int) -> None:
-    for table in ("lanes", "dead_letters"):
+    for table in ("lanes", "items", "dead_letters"):
         here.execute(f"DELETE FROM {table} WHERE lane = ?", (lane,))
     for table, (_, _, _, size) in _RECORDS.items():
         gone = here.execute(f"DELETE FROM {table} WHERE lane = ? RETURNING {size}", (lane,)).fetchall()

@@ -14,38 +14,36 @@ FIRSTS_BYTES = "(150 + length(target) + 22 * count)"
 ATTEMPT_BYTES = "(150 + length(target) + length(cause))"
 """About how many bytes a row takes, its share of the indexes included."""
 
-_BY_BIN = "CREATE INDEX firsts_by_bin ON firsts (lane, partition, bin, low, high)"
-_BY_OFFSET = (
-    'CREATE INDEX attempts_by_offset ON attempts (lane, partition, "offset", number, state)',
-    "CREATE INDEX attempts_of_ranges ON attempts (lane, partition, number) WHERE upto IS NOT NULL",
-)
-_NUMBERS = ("bytes INTEGER NOT NULL DEFAULT 0", "cut INTEGER NOT NULL DEFAULT 0", "filed INTEGER NOT NULL DEFAULT 0")
-
 DELIVERY = FileKind(
     name="the delivery state",
     application_id=0x54444456,
-    version=3,
+    version=4,
     schema=(
         """CREATE TABLE lanes (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL, low_water INTEGER NOT NULL,
              open_items INTEGER NOT NULL, next_due INTEGER, delivered INTEGER NOT NULL, failed_attempts INTEGER NOT NULL,
-             expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL, detail BLOB,
-             counted BLOB, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
+             expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL, detail BLOB NOT NULL,
+             counted BLOB NOT NULL, low_number INTEGER NOT NULL, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
+        # Open items that failed or are sent again, by their number in the lane. Those on their first way are in the lane's body.
+        """CREATE TABLE items (
+             lane INTEGER NOT NULL, partition INTEGER NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
+             PRIMARY KEY (lane, partition, number)) WITHOUT ROWID""",
         "CREATE INDEX lanes_deleted ON lanes (saved_at) WHERE state = 'deleted'",
         # First-try successes: one row per lane and save. Its records are numbered first, first + 1, … first + count - 1.
         # All offsets are in low … high; `bin` is where rows with such offsets are found (bins.py).
         """CREATE TABLE firsts (
              first INTEGER PRIMARY KEY, lane INTEGER NOT NULL, partition INTEGER NOT NULL, count INTEGER NOT NULL,
              upto INTEGER NOT NULL, offsets BLOB NOT NULL, at BLOB NOT NULL, milliseconds BLOB NOT NULL, status BLOB NOT NULL,
-             low INTEGER, high INTEGER, bin INTEGER, target TEXT NOT NULL DEFAULT '')""",
+             low INTEGER NOT NULL, high INTEGER NOT NULL, bin INTEGER NOT NULL, target TEXT NOT NULL)""",
         "CREATE INDEX firsts_of_lane ON firsts (lane, first)",
-        _BY_BIN,
+        "CREATE INDEX firsts_by_bin ON firsts (lane, partition, bin, low, high)",
         """CREATE TABLE attempts (
              number INTEGER PRIMARY KEY, lane INTEGER NOT NULL, partition INTEGER NOT NULL, "offset" INTEGER NOT NULL,
              state TEXT NOT NULL, tries INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER, milliseconds REAL,
-             cause TEXT NOT NULL, target TEXT NOT NULL DEFAULT '', upto INTEGER)""",
+             cause TEXT NOT NULL, target TEXT NOT NULL, upto INTEGER)""",
         "CREATE INDEX attempts_of_lane ON attempts (lane, number)",
-        *_BY_OFFSET,
+        'CREATE INDEX attempts_by_offset ON attempts (lane, partition, "offset", number, state)',
+        "CREATE INDEX attempts_of_ranges ON attempts (lane, partition, number) WHERE upto IS NOT NULL",
         # AUTOINCREMENT: a number that was shown is never given to another dead letter.
         """CREATE TABLE dead_letters (
              number INTEGER PRIMARY KEY AUTOINCREMENT, lane INTEGER NOT NULL, partition INTEGER NOT NULL, "offset" INTEGER NOT NULL,
@@ -56,33 +54,18 @@ DELIVERY = FileKind(
         "CREATE TABLE applied (id TEXT PRIMARY KEY, at INTEGER NOT NULL, result TEXT NOT NULL) WITHOUT ROWID",
         "CREATE INDEX applied_by_age ON applied (at)",
         "CREATE TABLE marks (partition INTEGER PRIMARY KEY, commands INTEGER NOT NULL)",
-        # The next record's number, about how many bytes the records take, the newest that had to go because of them, and whether
-        # every packed row is in a bin.
-        f"CREATE TABLE numbers (next INTEGER NOT NULL, {', '.join(_NUMBERS)})",
-        "INSERT INTO numbers (next, filed) VALUES (1, 1)",
+        # The next record's number, about how many bytes the records take, and the newest that had to go because of them.
+        "CREATE TABLE numbers (next INTEGER NOT NULL, bytes INTEGER NOT NULL DEFAULT 0, cut INTEGER NOT NULL DEFAULT 0)",
+        "INSERT INTO numbers (next) VALUES (1)",
     ),
-    upgrades={
-        1: ("ALTER TABLE lanes ADD COLUMN detail BLOB",),
-        2: (
-            "ALTER TABLE lanes ADD COLUMN counted BLOB",
-            *(f"ALTER TABLE firsts ADD COLUMN {column} INTEGER" for column in ("low", "high", "bin")),
-            *(f"ALTER TABLE {table} ADD COLUMN target TEXT NOT NULL DEFAULT ''" for table in ("firsts", "attempts")),
-            "ALTER TABLE attempts ADD COLUMN upto INTEGER",
-            "ALTER TABLE dead_letters ADD COLUMN origin INTEGER",
-            *(f"ALTER TABLE numbers ADD COLUMN {column}" for column in _NUMBERS),
-            f"UPDATE numbers SET bytes = (SELECT coalesce(sum({FIRSTS_BYTES}), 0) FROM firsts) "
-            f"+ (SELECT coalesce(sum({ATTEMPT_BYTES}), 0) FROM attempts)",
-            _BY_BIN,
-            *_BY_OFFSET,
-        ),
-    },
 )
 
 
 LANE_COLUMNS = (
     "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, saved_at, "
-    "detail, counted"
+    "detail, counted, low_number"
 )
+ITEM_COLUMNS = "lane, partition, number, body"
 FIRSTS_COLUMNS = "lane, partition, count, upto, offsets, at, milliseconds, status, low, high, bin, target"
 ATTEMPT_COLUMNS = 'lane, partition, "offset", state, tries, at, status, milliseconds, cause, target, upto'
 """The columns of a lane's state and of its records, without their numbers."""

@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.sqlite.bins import bin_of, file_old_rows
+from tidings.delivery.push.sqlite.bins import bin_of
 from tidings.delivery.push.sqlite.schema import (
     ATTEMPT_BYTES,
     ATTEMPT_COLUMNS,
     DELIVERY,
     FIRSTS_BYTES,
     FIRSTS_COLUMNS,
+    ITEM_COLUMNS,
     LANE_COLUMNS,
     WAL_BYTES,
     delivery_file,
@@ -59,6 +60,7 @@ _CUTS = (
 _LANES = f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS})"
 _FIRSTS = f"INSERT INTO firsts (first, {FIRSTS_COLUMNS})"
 _ATTEMPTS = f"INSERT INTO attempts (number, {ATTEMPT_COLUMNS})"
+_ITEMS = f"INSERT OR REPLACE INTO items ({ITEM_COLUMNS})"
 _ROWS = 64
 """Rows in one statement at the most."""
 
@@ -72,23 +74,29 @@ class SqliteDeliveryStore:
         self._hold = Hold(self._path)
         self._db = open_writer(self._path, DELIVERY, WAL_BYTES)
         self._file = OpenedFile(self._path)
-        file_old_rows(self._db)
         self._wal = Wal(self._db, WAL_BYTES)
         self._lock = threading.Lock()
 
     def load(self) -> Loaded:
         lanes = {}
         columns = (
-            "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, "
-            "counted"
+            "lane, partition, state, body, low_water, low_number, open_items, next_due, delivered, failed_attempts, expired, "
+            "last_error, counted"
         )
-        for lane, partition, state, body, low, open_items, due, *tally, more in self._db.execute(
+        for lane, partition, state, body, low, number, open_items, due, *tally, more in self._db.execute(
             f"SELECT {columns} FROM lanes"
         ):
             key = LaneKey(LaneNumber(lane), Partition(partition))
-            counted = Tally(*tally, *(msgspec.msgpack.decode(more) if more else ()))
             lanes[key] = SavedLane(
-                key=key, state=state, body=body, low_water=low, open_items=open_items, next_due=due, tally=counted
+                key=key,
+                state=state,
+                body=body,
+                low_water=low,
+                low_number=number,
+                open_items=open_items,
+                next_due=due,
+                tally=Tally(*tally, *msgspec.msgpack.decode(more)),
+                items=tuple(self._db.execute("SELECT number, body FROM items WHERE lane = ? AND partition = ?", key)),
             )
         marks = {Partition(p): Offset(o) for p, o in self._db.execute("SELECT partition, commands FROM marks")}
         return Loaded(lanes, marks)
@@ -123,6 +131,7 @@ class SqliteDeliveryStore:
         with self._lock, self._transaction():
             gone = [size for statement in _TRIMS for (size,) in self._db.execute(statement, (SLICE, before)).fetchall()]
             self._db.execute("UPDATE numbers SET bytes = max(0, bytes - ?)", (sum(gone),))
+            self._db.execute("DELETE FROM items WHERE lane NOT IN (SELECT lane FROM lanes)")
             count = len(gone) + self._cut()
         if not count:
             self._tidy()
@@ -175,6 +184,8 @@ class SqliteDeliveryStore:
     def _write(self, flush: Flush) -> None:
         run, many = self._db.execute, self._db.executemany
         self._insert(_LANES, list(map(_lane_row, _stamped(flush))))
+        many("DELETE FROM items WHERE lane = ? AND partition = ? AND number = ?", _removed(flush))
+        self._insert(_ITEMS, [(*lane.key, number, body) for lane in flush.lanes for number, body in lane.items])
         number, size = int(run("SELECT next FROM numbers").fetchone()[0]), 0
         rows: list[tuple[object, ...]] = []
         for key, firsts in flush.firsts.items():
@@ -225,7 +236,12 @@ def _lane_row(stamped: tuple[SavedLane, Instant]) -> tuple[object, ...]:
     columns = (tally.delivered, tally.failed_attempts, tally.expired, tally.last_error)
     counted = msgspec.msgpack.encode(msgspec.structs.astuple(tally)[len(columns) :])
     detail = msgspec.json.encode(lane.detail)
-    return (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due, *columns, at, detail, counted)
+    first = (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due)
+    return (*first, *columns, at, detail, counted, lane.low_number)
+
+
+def _removed(flush: Flush) -> Iterable[tuple[int, int, int]]:
+    return ((*lane.key, number) for lane in flush.lanes for number in lane.removed)
 
 
 def _attempt_row(number: int, a: Attempted) -> tuple[object, ...]:

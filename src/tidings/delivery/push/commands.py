@@ -10,9 +10,10 @@ import msgspec
 
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
-from tidings.delivery.push.pushing import PushLane
-from tidings.delivery.push.recall import Recall
+from tidings.delivery.push.lane.push_lane import PushLane
+from tidings.delivery.push.recall import Recall, marks_at
 from tidings.delivery.push.store import Applied, Attempted, DeliveryStore, Stage
+from tidings.lanes.port import Lanes, Mark
 from tidings.log.commands import (
     Activate,
     CloseBreaker,
@@ -25,7 +26,7 @@ from tidings.log.commands import (
     Suspend,
     decoded,
 )
-from tidings.log.port import LanesReader, Limit, LogReader
+from tidings.log.port import Limit, LogReader
 from tidings.log.position import COMMANDS, START, Marks, Offset, Position
 from tidings.registry.current import CurrentRegistry
 
@@ -37,13 +38,13 @@ PAGE = Limit(entries=100)
 class Commands:
     """Follows the commands stream. The result, the effect and how far was read are saved together."""
 
-    def __init__(self, engine: Engine, store: DeliveryStore, log: LogReader, lanes: LanesReader, clock: Clock) -> None:
+    def __init__(self, engine: Engine, store: DeliveryStore, log: LogReader, lanes: Lanes, clock: Clock) -> None:
         self._engine = engine
         self._store = store
         self._log = log
         self._lanes = lanes
         self._clock = clock
-        self._recall = Recall(engine, store, clock)
+        self._recall = Recall(engine, store, lanes, clock)
         self._read: Marks = {}
 
     def start(self, after: Marks) -> None:
@@ -59,7 +60,7 @@ class Commands:
             # Dead letters are read as of the last save.
             await self._engine.saver.save()
             for entry in page.entries:
-                self._take(entry.head)
+                await self._take(entry.head)
             self._read = page.reached
             self._engine.ledger.commands_read(self._read)
             await self._engine.saver.save()
@@ -68,7 +69,7 @@ class Commands:
         """Send more of the dead letters that wait for room."""
         await self._recall.go_on()
 
-    def _take(self, head: bytes) -> None:
+    async def _take(self, head: bytes) -> None:
         try:
             command = decoded(head)
         except msgspec.MsgspecError as error:
@@ -77,14 +78,19 @@ class Commands:
         if not self._engine.mine(command.lane):
             return
         if self._store.result(command.id) is None and not self._engine.ledger.is_applied(command.id):
-            result = self._apply(command)
+            result = await self._apply(command)
             self._engine.ledger.applied(Applied(command.id, self._clock.now(), result))
 
-    def _apply(self, command: Command) -> str:
-        """Do it; "" or why it could not be done."""
+    async def _apply(self, command: Command) -> str:
+        """Do it; "" or why it could not be done.
+
+        Whatever has to be read is read first: from the first change of the lane on nothing waits, so that the change and the result
+        are saved together.
+        """
         lane = self._engine.lane(command.lane)
         if lane is None:
             return "there is no such subscription"
+        result = ""
         match command.act:
             case Suspend():
                 lane.suspend(True, self._clock.now())
@@ -93,16 +99,17 @@ class Commands:
                 lane.suspend(False, self._clock.now())
                 self._engine.wake(lane)
             case CloseBreaker():
-                self._engine.breakers.close_one(lane)
+                self._engine.close_breaker(lane)
             case Disable(reason):
                 self._engine.disable(lane, reason)
             case Enable(skip):
-                self._enable(lane, skip)
+                await self._enable(lane, skip)
             case Rewind(to):
+                mark = await self._mark(lane, to)
                 lane.tally.replays += 1
-                self._rewind(lane, to)
+                self._rewind(lane, mark)
             case Redeliver(positions, dead_letters):
-                return self._redeliver(lane, positions, dead_letters)
+                result = await self._redeliver(lane, positions, dead_letters)
             case DropDeadLetters(positions):
                 for offset in self._letters(lane, positions):
                     self._engine.ledger.released(lane, offset)
@@ -110,52 +117,59 @@ class Commands:
                     lane.state.letters = 0
             case _:
                 assert_never(command.act)
-        return ""
+        self._engine.ledger.commanded(lane)
+        return result
 
-    def _enable(self, lane: PushLane, skip: bool) -> None:
+    async def _enable(self, lane: PushLane, skip: bool) -> None:
+        end = await self._lanes.end(lane.key.lane)
         if not lane.state.disabled:
             return
         lane.state.disabled = ""
         lane.state.failing_since = Instant(0)
         if skip:
-            self._rewind(lane, self._lanes.routed())
+            self._rewind(lane, end)
         self._engine.judge(lane)
         self._engine.wake(lane)
 
-    def _rewind(self, lane: PushLane, to: Marks) -> None:
-        partition = lane.key.partition
-        # Nothing that is yet to be routed may be skipped.
-        end = self._lanes.routed().get(partition, START)
-        done = lane.state.low_water
-        lane.state.rewind(min(to.get(partition, START), max(end, lane.state.cursor)))
-        if lane.state.low_water > done:
+    async def _mark(self, lane: PushLane, to: Marks) -> Mark:
+        """Where a rewind goes. Nothing that is yet to be routed may be skipped."""
+        end = await self._lanes.end(lane.key.lane)
+        most = max(end.position.offset, lane.state.live.place)
+        wanted = Position(lane.key.partition, min(to.get(lane.key.partition, START), most))
+        return (await self._lanes.find(lane.key.lane, wanted)).mark
+
+    def _rewind(self, lane: PushLane, to: Mark) -> None:
+        done = lane.state.low_water.position.offset
+        if lane.state.rewind(to):
+            self._engine.ledger.leaving(lane, None)
+        if lane.state.low_water.position.offset > done:
             self._note_skipped(lane, done)
-        lane.line_up(self._clock.now())
         lane.forget_read()
-        self._engine.reading.place(lane)
         self._engine.wake(lane)
 
     def _note_skipped(self, lane: PushLane, done: Offset) -> None:
         """One record for all that lies between what was final and the new place."""
-        now, upto = self._clock.now(), lane.state.low_water
+        now, upto = self._clock.now(), lane.state.low_water.position.offset
         record = Attempted(lane.key, Offset(done + 1), "skipped", 0, now, None, None, "skipped", upto=upto)
         self._engine.ledger.attempted(lane, record)
 
-    def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
+    async def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
         dead = set(self._letters(lane, positions) if positions else ())
         asked = {Offset(position.offset) for position in positions if position.partition == lane.key.partition}
-        strangers = [offset for offset in sorted(asked - dead) if not self._engine.reading.contains(lane, offset)]
+        marks = await marks_at(self._lanes, lane, asked)
+        letters = await self._recall.first_of(lane, besides=dead) if dead_letters else None
+        strangers = [offset for offset in sorted(asked - dead) if marks[offset].number < 0]
         if strangers or len(asked) < len(set(positions)):
             return f"the subscription has no event at {strangers[0] if strangers else 'that partition'}; nothing was sent again"
-        wanted = sorted(asked | dead)
-        if len(wanted) > lane.state.room:
-            return f"at most {lane.state.room} events can be sent again now, not {len(wanted)}"
+        if len(marks) > lane.state.room:
+            return f"at most {lane.state.room} events can be sent again now, not {len(marks)}"
         for offset in dead:
             self._engine.ledger.raised(lane, offset)
         lane.tally.replays += 1
-        self._engine.wake(lane, lane.state.redeliver(wanted, self._clock.now()))
-        if dead_letters:
-            self._recall.all_of(lane, besides=dead)
+        lane.state.redeliver(marks.values(), self._clock.now())
+        if letters is not None:
+            self._recall.begin(lane, letters)
+        self._engine.wake(lane)
         return ""
 
     def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Offset]:

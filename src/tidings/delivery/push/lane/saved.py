@@ -1,0 +1,97 @@
+"""A lane's state as it is kept: the lane itself with its fresh items, and a row for each item that failed or is sent again.
+
+Only rows that changed are saved, so that a lane with thousands of open items costs no more than what happens in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.delivery.push.breaker import CLOSED, Breaker
+from tidings.delivery.push.lane.entries import Item
+from tidings.delivery.push.lane.state import OPEN_LIMIT, LaneState
+from tidings.delivery.push.lane.window import Window
+from tidings.errors import DataVersionUnsupported
+from tidings.log.position import Offset
+
+FORM = 2
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One item as it is kept; may grow at its end."""
+
+    number: int
+    offset: int
+    tries: int
+    due: int
+    since: int
+    cause: str
+    key: int
+    again: bool
+    batch: int
+
+
+class Saved(msgspec.Struct, frozen=True, array_like=True):
+    """The lane as it is kept. The first field says which form the rest has; a form may grow at its end.
+
+    `windows`: number and offset of the last entry that was taken, and of the window's last one.
+    """
+
+    form: int
+    windows: Sequence[tuple[int, int, int, int]]
+    fresh: Sequence[Row]
+    suspended: bool
+    disabled: str = ""
+    paused_until: int = 0
+    failing_since: int = 0
+    breaker: Breaker = CLOSED
+    paced: Sequence[tuple[float, int]] = ()
+    letters: int = 0
+
+
+def encode(state: LaneState) -> bytes:
+    """The lane as bytes, without the items that have rows. What is being sent is saved as open, so that a crash sends it again."""
+    windows = [(window.cursor, window.place, window.last, window.last_place) for window in state.windows]
+    fresh = [*map(_row, state.fresh.values())]
+    stops = (state.suspended, state.disabled, state.paused_until, state.failing_since)
+    return msgspec.msgpack.encode(Saved(FORM, windows, fresh, *stops, state.breaker, state.paced, state.letters))
+
+
+def encode_item(item: Item) -> bytes:
+    """An item's row."""
+    return msgspec.msgpack.encode(_row(item))
+
+
+_saved = msgspec.msgpack.Decoder(Saved).decode
+_row_in = msgspec.msgpack.Decoder(Row).decode
+
+
+def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> LaneState:
+    """The state that was saved as this. Raises DataVersionUnsupported for another form."""
+    form = msgspec.msgpack.decode(body, type=list[msgspec.Raw])[:1]
+    if not form or msgspec.msgpack.decode(form[0]) != FORM:
+        raise DataVersionUnsupported("a lane state was written by another version", found=body[:16], expected=f"form {FORM}")
+    saved = _saved(body)
+    state = LaneState(limit=limit)
+    state.windows = [Window(cursor, Offset(place), last, Offset(end)) for cursor, place, last, end in saved.windows]
+    state.suspended = saved.suspended
+    state.disabled = saved.disabled
+    state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
+    state.breaker = saved.breaker
+    state.paced, state.letters = saved.paced, saved.letters
+    kept = [_item(_row_in(row), kept=True) for row in rows]
+    state.restore([*kept, *(_item(row, kept=False) for row in saved.fresh)])
+    return state
+
+
+def _row(item: Item) -> Row:
+    first = (item.number, item.offset, item.tries, item.due, item.since, item.cause)
+    return Row(*first, item.key, item.again, item.batch)
+
+
+def _item(row: Row, *, kept: bool) -> Item:
+    first = (row.number, Offset(row.offset), row.tries, Instant(row.due), Instant(row.since), row.cause)
+    return Item(*first, again=row.again, key=row.key, batch=row.batch, kept=kept)

@@ -1,0 +1,91 @@
+"""The port of lanes: a lane is a log of its own whose entries are numbered 1, 2, 3 …
+
+Reading is asynchronous, so that a network behind it delays nobody but the lanes that are read. Numbers may be compared and
+subtracted; positions are names. A mark has both, and an adapter looks by the one that it can find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from tidings.clock import Instant
+from tidings.log.port import Touched
+from tidings.log.position import LaneNumber, Marks, Position
+
+
+class Stored(msgspec.Struct, gc=False):
+    """What is to be sent of an entry, projections applied. Lanes that hold the same share one.
+
+    `forms` is where readers may leave what they made of it, for the other lanes.
+    """
+
+    at: Instant
+    key_hash: int
+    head: bytes
+    data: bytes | None
+    forms: dict[Any, Any] = {}
+
+
+class Mark(NamedTuple):
+    """A place in a lane: the number of its last entry at or before `position`."""
+
+    number: int
+    position: Position
+
+
+class LaneEntry(NamedTuple):
+    """One entry. `stored` None: it expired, retention removed it."""
+
+    number: int
+    position: Position
+    stored: Stored | None
+
+
+class LanePage(NamedTuple):
+    """Some entries in order. `before`: how many entries the lane has had before the first of them, removed ones included;
+    without entries, how many it has had at all.
+
+    More than the number that was read after: the difference is gone. Fewer: the lane's numbers were given anew.
+    """
+
+    before: int
+    entries: Sequence[LaneEntry]
+
+
+class PageLimit(NamedTuple):
+    """How much one read may return; one entry always may."""
+
+    entries: int
+    bytes: int
+
+
+class Found(NamedTuple):
+    """A place that was looked for, and whether the lane has an entry exactly there."""
+
+    mark: Mark
+    exact: bool
+
+
+class Lanes(Protocol):
+    """The reading side of lanes. Every call may be repeated. Raises LogUnavailable: nothing can be read now."""
+
+    async def read(self, lane: LaneNumber, after: Mark, limit: PageLimit) -> LanePage:
+        """The next entries after a mark."""
+
+    async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
+        """The entries at these marks, in the order given; those that are gone as expired."""
+
+    async def find(self, lane: LaneNumber, position: Position) -> Found:
+        """The last entry at or before a position."""
+
+    async def end(self, lane: LaneNumber) -> Mark:
+        """How far the lane reaches: everything that was routed before this call is at or below."""
+
+    async def work(self, since: int) -> Touched:
+        """Which lanes got entries since the last call. Cheap when nothing happened."""
+
+    async def routed(self) -> Marks:
+        """How far routing is durable."""
