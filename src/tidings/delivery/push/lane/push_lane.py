@@ -56,8 +56,9 @@ class PushLane:
     `pushing` says whether new attempts may begin; `window` is how many may be on their way at once, for now. `alarm` is when the
     lane is looked at again although nothing happened (monotonic seconds). `epoch` changes with everything that makes what is being
     read useless. `waited_turn` and `waited_held`: whether one of those that waited behind a breaker is next, and whether they wait
-    still. `delayed`: see `Allowed`. `barred` says why the subscription may be given nothing. `listener` holds the stream of a lane that is streamed. `shown` is the cursor up to which the
-    save says that something is on its way. `neglected` is since when nobody has held what is due (monotonic seconds).
+    still. `delayed`: see `Allowed`. `barred` says why the subscription may be given nothing. `listener` holds the stream of a lane
+    that is streamed. `shown` is the cursor up to which the save says that something is on its way. `neglected` is since when
+    nobody has held what is due (monotonic seconds).
     """
 
     __slots__ = (
@@ -168,7 +169,8 @@ class PushLane:
         """What the lane may do now; `take`: as far as others are concerned, it may open items."""
         policy, state = self.policy, self.state
         assert policy is not None
-        take = take and len(state.windows[-1].open) < policy.open_items
+        # How much a stream may have open, its connection bounds.
+        take = take and (policy.streamed or len(state.windows[-1].open) < policy.open_items)
         if len(state.windows) == 1:
             return Allowed(now, at, take, delay=policy.sending_delay, delayed=self._delayed(now, at, policy.sending_delay))
         held = math.inf if self.waited_held else at + self.pace.back_wait(at)
