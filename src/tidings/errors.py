@@ -40,11 +40,18 @@ TidingsError
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+_PREDICATES = ("must ", "is ", "has ", "lists ", "names ", "says ", "looks ", "begins ", "works;")
+_LOOK = 400
+_LARGE = 1e18
+_MOST_BITS = 128
 
 
 class TidingsError(Exception):
@@ -67,9 +74,52 @@ class TidingsError(Exception):
 
 
 def shortened(value: object, limit: int = 80) -> str:
-    """A value as a person may read it: never more than `limit` characters."""
-    text = repr(value)
+    """A value as a person may read it: as in JSON, but texts in single quotes; never more than `limit` characters."""
+    text = _shown(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def plain_number(value: float) -> str:
+    """A number in digits, as people write it: 604800000, not 6.048e+08."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinity" if value > 0 else "-infinity"
+    if abs(value) >= _LARGE:
+        return _digits(int(value))
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _digits(value: int) -> str:
+    return str(value) if value.bit_length() < _MOST_BITS else "a number of so many digits"
+
+
+def _shown(value: object) -> str:
+    match value:
+        case str():
+            return _quoted(value)
+        case bytes():
+            return _quoted(value[:_LOOK].decode("utf-8", "replace"))
+        case None | bool():
+            return json.dumps(value)
+        case int() | float():
+            return plain_number(value)
+        case dict() | list() | tuple():
+            return _quoted_less(value)
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    """The text in quotes; what cannot be seen is escaped, what can be stays as it was written."""
+    text = text[:_LOOK]
+    if not text.isprintable():
+        return repr(text)
+    return f'"{text}"' if "'" in text and '"' not in text else f"'{text}'"
+
+
+def _quoted_less(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return "a value that is too deep"
 
 
 class Rejected(TidingsError):
@@ -123,6 +173,12 @@ class InvalidDocument(Malformed):
         first = faults[0]
         super().__init__(first.detail, at=first.attribute)
         self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        """`kind is missing` where the detail goes on from the path; else the detail and its place."""
+        if self.what.startswith(_PREDICATES):
+            return f"{self.at or 'the body'} {self.what}"
+        return super().__str__()
 
 
 class FilterSyntaxError(Malformed):

@@ -297,7 +297,7 @@ def test_the_default_batch_holds_a_thousand() -> None:
 
 
 def test_a_million_tiny_elements_are_refused_at_the_first() -> None:
-    with pytest.raises(Malformed, match=r"\$\[0\]"):
+    with pytest.raises(Malformed, match="an event is a JSON object at event 0"):
         batch(b"[%b]" % b",".join([b"0"] * 1_000_000))
 
 

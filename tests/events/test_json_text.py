@@ -15,7 +15,7 @@ from tidings.events import jsontext
 REFUSED = {
     b"": "empty",
     b"  ": "empty",
-    b"{": "truncated",
+    b"{": "ends too early",
     b"NaN": "JSON",
     b"-Infinity": "JSON",
     b'{"a":NaN}': "JSON",

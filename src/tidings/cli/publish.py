@@ -92,7 +92,7 @@ def _input(file: Path | None) -> Iterator[tuple[Iterable[str], int | None]]:
     except OSError as error:
         raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
     except UnicodeDecodeError as error:
-        raise Malformed(f"the file is no UTF-8 text: {error}", at=str(file)) from error
+        raise Malformed("the file cannot be read: it is not UTF-8", at=str(file)) from error
 
 
 def _counted(texts: Iterable[str], advance: Callable[[int], None]) -> Iterator[str]:

@@ -6,6 +6,7 @@ again event by event, so that every fault is told with the event it is in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ class _Shape(msgspec.Struct):
     specversion: msgspec.Raw
 
 
+_ELEMENT = re.compile(r"at `\$\[(\d+)\]")
 _shapes = msgspec.json.Decoder(list[_Shape]).decode
 _elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _payloads = msgspec.json.Decoder(list[structured.Payload]).decode
@@ -70,10 +72,24 @@ def _split(body: bytes, limits: Limits, *, crowded: bool) -> list[bytes]:
         elements = _elements(body)
     except RecursionError:
         raise Malformed("the JSON text nests too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"this is not a JSON array of events: {error}") from None
+    except msgspec.ValidationError as error:
+        raise _no_batch(str(error)) from None
+    except msgspec.DecodeError as error:
+        raise jsontext.unreadable(body, error) from None
+    except UnicodeDecodeError:
+        raise Malformed("the JSON text is not valid UTF-8") from None
     limits.check_batch_events(len(elements))
     return [bytes(element) for element in elements]
+
+
+def _no_batch(told: str) -> Malformed:
+    """What the reader of JSON says of a text that is not an array of objects."""
+    found = _ELEMENT.search(told)
+    if found is not None:
+        return Malformed("an event is a JSON object", at=f"event {found[1]}")
+    if "out of range" in told:
+        return Malformed("the JSON text holds a number that is too large", expected="fewer digits, or a text")
+    return Malformed("this is not a batch", expected="a JSON array of events")
 
 
 def _read_one(text: bytes, transport: Mapping[str, str], limits: Limits, index: int) -> Event:

@@ -7,6 +7,7 @@ quotes than the text had. Nothing else changes their number, except the escape f
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ MAX_DEPTH = 128
 _decode = msgspec.json.Decoder(float_hook=float).decode
 _decode_usual = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_BYTE = re.compile(r"(.*) \(byte (\d+)\)", re.DOTALL)
+_NEWLINE = b"\n"
 
 
 def parse(text: bytes, depth: int = MAX_DEPTH) -> Any:
@@ -63,7 +66,42 @@ def _unreadable(text: bytes, error: Exception) -> Malformed:
         return Malformed("the JSON text is empty", expected="one JSON value")
     if text.startswith(b"\xef\xbb\xbf"):
         return Malformed("the JSON text begins with a byte order mark", expected="UTF-8 without one")
-    return Malformed(f"this cannot be read as JSON: {error}")
+    return unreadable(text, error)
+
+
+def unreadable(text: bytes, error: Exception) -> Malformed:
+    """What the reader of JSON says, in words and with its place."""
+    told = str(error).removeprefix("JSON is malformed: ")
+    if "out of range" in told:
+        return Malformed("the JSON text holds a number that is too large", expected="fewer digits, or a text")
+    if told.startswith("Input data was truncated"):
+        return Malformed("the JSON text ends too early", at=_line_of(text, len(text)))
+    found = _BYTE.fullmatch(told)
+    if found is None:
+        return Malformed(f"this cannot be read as JSON: {told}")
+    return Malformed(f"this cannot be read as JSON: {found[1]}", at=_line_of(text, int(found[2])))
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in a word for people."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+    return "an object"
+
+
+def _line_of(text: bytes, at: int) -> str:
+    before = text[:at]
+    line = before.rpartition(b"\n")[2]
+    return f"line {before.count(_NEWLINE) + 1}, column {len(line.decode('utf-8', 'replace')) + 1}"
 
 
 def _place_of_bad_utf8(text: bytes) -> str:

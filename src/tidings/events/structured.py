@@ -32,7 +32,7 @@ def read(text: bytes, transport: Mapping[str, str], index: int = 0) -> Event:
     """The event of a JSON text. Malformed: not such a text at all; InvalidEvent: an object that breaks a rule."""
     value = jsontext.parse(text, _ENVELOPE_DEPTH)
     if not isinstance(value, dict):
-        raise Malformed("an event is a JSON object", found=type(value).__name__)
+        raise Malformed(f"an event is a JSON object, not {jsontext.kind_of(value)}")
     return from_members(value, payload_of(text) if "data" in value else b"", transport, index)
 
 

@@ -29,7 +29,7 @@ def payload_at(parts: Parts, subscription: Subscription, position: Position) -> 
         raise _removed(parts, position)
     kept = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
     if kept.until(position, found.at) <= parts.clock.now():
-        raise Expired("its retention is over", found=f"published {position.offset}", expected="an event that is kept")
+        raise Expired("the retention of this event is over")
     (entry,) = EmbeddedLanes(parts.lanes, parts.reader).entries_at(subscription.lane, [Mark(0, position)])
     if entry.stored is None or entry.stored.data is None:
         raise NotFound("the subscription has no such payload")
@@ -39,5 +39,5 @@ def payload_at(parts: Parts, subscription: Subscription, position: Position) -> 
 def _removed(parts: Parts, position: Position) -> Expired | NotFound:
     """Why the log has no such entry: it was there once, or it never was."""
     if position.offset <= parts.reader.ends().get(position.partition, 0):
-        return Expired("its retention is over")
+        return Expired("the retention of this event is over")
     return NotFound("there is no such event")

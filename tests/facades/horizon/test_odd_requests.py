@@ -72,4 +72,4 @@ def test_the_place_of_a_fault_is_told_once(tmp_path: Path) -> None:
         Door(api).applied(exposing(), a_specification(), a_rover("bill", subscriptions=[an_entry()]))
         answer = Door(api).decide("x", "PERHAPS")
         assert (answer.status, answer.json["violations"][0]["path"]) == (400, "decision")
-        assert answer.json["violations"][0]["reason"] == "Invalid enum value 'PERHAPS'"
+        assert answer.json["violations"][0]["reason"] == "must be APPROVE or REJECT, found 'PERHAPS'"

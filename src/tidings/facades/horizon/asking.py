@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tidings.access.browsers import refuse_strangers
-from tidings.errors import EventFault, InvalidDocument, Malformed, TidingsError, UnsupportedFormat
+from tidings.errors import InvalidDocument, TidingsError, UnsupportedFormat
 from tidings.events.headers import content_type_of
 from tidings.events.media import essence_of
 from tidings.facades.horizon.callers import Client, entered, identified
@@ -21,6 +21,7 @@ from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.horizon.standing import Shelf
 from tidings.facades.parts import Parts
+from tidings.facades.shape_faults import decoded, faults_of
 from tidings.server.asgi import BodyBudget, ClientLeft, read_body
 
 LARGEST = 4 << 20
@@ -95,13 +96,7 @@ async def json_of(request: Request, kind: type[T]) -> T:
     named = essence_of(content_type_of(request.scope["headers"]))
     if named not in ("", _FORM, "application/json"):
         raise UnsupportedFormat("only JSON is read here", at="content-type", found=named, expected="application/json")
-    try:
-        return msgspec.json.decode(await body_of(request), type=kind)
-    except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at `$")
-        raise InvalidDocument([EventFault(0, place.rstrip("`").lstrip("."), "invalid", reason)]) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"this cannot be read as JSON: {error}") from error
+    return decoded(await body_of(request), kind)
 
 
 def answer_refusal(refusal: Refusal) -> Response:
@@ -126,8 +121,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 async def _shape(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    faults = [EventFault(0, ".".join(map(str, one["loc"])), "invalid", str(one["msg"])) for one in error.errors()]
-    return answer_refusal(refusal_of(InvalidDocument(faults)))
+    return answer_refusal(refusal_of(InvalidDocument(faults_of(error.errors()))))
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidings.errors import FilterSyntaxError, shortened
+from tidings.errors import FilterSyntaxError, plain_number, shortened
 
 
 class Finding(NamedTuple):
@@ -143,7 +143,8 @@ class Place:
             return None
         fits = isinstance(self.raw, int) or (isinstance(self.raw, float) and not whole)
         if isinstance(self.raw, bool) or not fits or not low <= self.raw <= high:
-            self.fault(f"must be a {'whole ' if whole else ''}number from {low:g} to {high:g}, found {shortened(self.raw)}")
+            kind, bounds = "whole number" if whole else "number", f"{plain_number(low)} to {plain_number(high)}"
+            self.fault(f"must be a {kind} from {bounds}, found {shortened(self.raw)}")
             return None
         found: float = self.raw
         return found

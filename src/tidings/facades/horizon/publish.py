@@ -175,7 +175,7 @@ class Publish:
 def _members(body: bytes) -> dict[str, Any]:
     value = jsontext.parse(body, _DEPTH)
     if not isinstance(value, dict):
-        raise Malformed("an event is a JSON object", found=type(value).__name__)
+        raise Malformed(f"an event is a JSON object, not {jsontext.kind_of(value)}")
     return value
 
 

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from tidings.errors import InvalidDocument, TidingsError
-from tidings.facades.native.shape_faults import faults_of
+from tidings.facades.shape_faults import faults_of
 from tidings.problems import Problem, problem_of, transport_problem, unexpected
 
 logger = logging.getLogger("tidings.native")

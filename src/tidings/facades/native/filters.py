@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tidings.access.principals import Right
 from tidings.errors import Malformed
-from tidings.events import structured
+from tidings.events import jsontext, structured
 from tidings.events.checks import checked
 from tidings.events.model import Event
 from tidings.facades.native.callers import Caller, PartsOf
@@ -100,4 +100,4 @@ def _written_event(sent: bytes) -> _Event:
     try:
         return msgspec.json.decode(sent, type=_Event)
     except msgspec.DecodeError as error:
-        raise Malformed(f"the body is no JSON: {error}") from error
+        raise jsontext.unreadable(sent, error) from error

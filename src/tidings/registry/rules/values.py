@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from tidings.errors import EventFault, InvalidDocument
+from tidings.errors import EventFault, InvalidDocument, plain_number
 from tidings.registry.port import Document
 
 _MAPS = ("headers", "labels", "answers", "scopes")
@@ -20,14 +20,7 @@ def between(path: str, value: float | None, bounds: tuple[float, float], unit: s
     """A fault unless the value is left to the hub or within its bounds; NaN is within none."""
     low, high = bounds
     if value is not None and not low <= value <= high:
-        yield path, f"{_shown(value)} is out of bounds: {low:g} to {high:g} {unit}"
-
-
-def _shown(value: float) -> str:
-    try:
-        return f"{value:g}"
-    except OverflowError:
-        return "a number of so many digits"
+        yield path, f"{plain_number(value)} is out of bounds: {plain_number(low)} to {plain_number(high)} {unit}"
 
 
 def written(path: str) -> str:
