@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +52,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from tidings import config
     from tidings.pipeline import session
 
+    # What tests route with is imported by Spark's workers, which take nothing from the folder they are started in.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
     started = session.start(config.load(environ={}).pipeline, tmp_path_factory.mktemp("spark"))
     yield started
     started.stop()

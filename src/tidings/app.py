@@ -22,7 +22,7 @@ from tidings.access.rules import check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
 from tidings.access.secrets import hub_key
 from tidings.access.tokens import Gate
-from tidings.clock import Clock, SystemClock
+from tidings.clock import Clock, LeapWatch, SystemClock
 from tidings.config import ServerSettings, Settings
 from tidings.delivery.feeds.sqlite import SqliteCursorSets
 from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
@@ -228,11 +228,14 @@ async def _sweep(parts: Parts, duplicates: DuplicateCheck) -> None:
         with tolerating(Unavailable, doing="the retention sweep"):
             await sweep.sweep(parts.snapshot)
             await duplicates.forget(windows_of(parts.snapshot, parts.settings.topics))
+        parts.board.gauge("tidings_clock_leap_seconds", sweep.leapt())
 
 
 async def _forget_cursor_sets(parts: Parts) -> None:
+    leaps = LeapWatch(parts.clock)
     while True:
         with tolerating(Unavailable, doing="forgetting unused cursor sets"):
+            leaps.check()
             await asyncio.to_thread(forget_unused, parts)
         await asyncio.sleep(CURSOR_SET_SWEEP)
 

@@ -22,6 +22,7 @@ TidingsError
 │   ├── Overloaded
 │   ├── NotReady
 │   ├── StreamIdle
+│   ├── ClockLeapt
 │   └── HubUnreachable
 ├── HubProblem            what a hub answered to its client
 │   ├── CursorExpired
@@ -285,6 +286,12 @@ class StreamIdle(Unavailable):
     """Nothing came for a stream in the time that it waits."""
 
     code = "stream-idle"
+
+
+class ClockLeapt(Unavailable):
+    """The machine's clock is far ahead of the time that has passed: what goes by age waits."""
+
+    code = "clock-leapt"
 
 
 class HubUnreachable(Unavailable):

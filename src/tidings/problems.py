@@ -53,6 +53,7 @@ TITLES: Mapping[str, str] = {
     "hub-unreachable": "No hub answers",
     "not-ready": "A part of the hub is not ready",
     "stream-idle": "Nothing came while the stream waited",
+    "clock-leapt": "The hub's clock cannot be believed now",
 }
 
 
@@ -134,6 +135,11 @@ def unexpected(instance: str | None = None) -> Problem:
 
 
 BAD_HTTP = transport_problem(HTTPStatus.BAD_REQUEST, "malformed-http", "what came is no HTTP/1.1 request")
+NO_HOST = transport_problem(
+    HTTPStatus.BAD_REQUEST,
+    "host-missing",
+    "an HTTP/1.1 request has exactly one Host header, with the name and port that are asked",
+)
 HEAD_TOO_LARGE = transport_problem(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "head-too-large",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 import time
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from tests.log.sqlite.test_files import as_somebody_who_may_only_read
 from tidings.config import load
 from tidings.doctor import machine, sqlite
 from tidings.doctor.finding import Finding, Verdict
+from tidings.log.sqlite.entries import LOG
+from tidings.log.sqlite.files import open_writer
 from tidings.serve import folder
 
 
@@ -78,3 +83,22 @@ def test_damage_inside_a_file_is_found_when_looking_deep(tmp_path: Path) -> None
 def test_data_of_a_newer_version_is_wrong(tmp_path: Path) -> None:
     (tmp_path / folder.VERSION_FILE).write_text('{"format": 99}')
     assert verdicts(sqlite.look(tmp_path, deep=False))["data folder"] is Verdict.WRONG
+
+
+def test_a_read_only_folder_is_said_to_be_read_only_and_its_files_are_not_called_damaged() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        data = Path(name)
+        folder.prepare(data)
+        with closing(open_writer(data / "log.db", LOG, 1 << 20)):
+            pass
+        data.chmod(0o755)
+        for path in data.glob("*.*"):
+            path.chmod(0o644)
+        found = {finding["subject"]: finding for finding in as_somebody_who_may_only_read(data, looked_at)}
+    assert found["data folder"]["verdict"] == "wrong" and "cannot be written" in found["data folder"]["found"]
+    assert found["log.db"]["verdict"] == "ok"
+    assert not [one for one in found.values() if "restore" in one["remedy"] or "is damaged" in one["found"]]
+
+
+def looked_at(data: Path) -> list[dict[str, str]]:
+    return [{name: str(value) for name, value in asdict(finding).items()} for finding in sqlite.look(data, deep=True)]

@@ -1,9 +1,10 @@
-"""The lag of subscriptions whose entries are gone."""
+"""The lag of subscriptions: what is gone is none, and what nobody reads is not the hub's."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tests.builders import a_subscription
 from tests.delivery.worlds import World, in_world, until
 from tests.receivers import Receiver
 from tidings.clock import Instant
@@ -12,6 +13,7 @@ from tidings.log.commands import Activate, Suspend
 from tidings.log.position import embedded
 from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.registry.model import Stream
 
 
 def test_what_is_gone_is_no_lag_and_hides_no_other_lag(tmp_path: Path) -> None:
@@ -40,6 +42,22 @@ def test_what_is_gone_is_no_lag_and_hides_no_other_lag(tmp_path: Path) -> None:
                 await world.command(gone, Activate())
                 await until(lambda: world.reader.lane(gone).expired == 3)
                 assert events() == {"gone": 0, "waiting": 2}
+        lanes.close()
+        log.close()
+
+    in_world(tmp_path, scenario)
+
+
+def test_what_only_others_fetch_is_no_lag_of_delivery(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        lanes, log = SqliteLanesReader(tmp_path), SqliteLogReader(tmp_path)
+        stream = world._put(a_subscription("stream", delivery=Stream())).lane
+        numbers = [stream, world.subscribe_pull("feed")]
+        await world.publish(3, *numbers)
+        subscriptions = world.registry.snapshot().subscriptions.values()
+        found = measured(Gauges(log, lanes, world.reader), subscriptions, Instant(world.clock.now() + 1))
+        assert {str(one.name): one.events for one in found.subscriptions} == {"stream": 3, "feed": 3}
+        assert (found.delivery.events, found.delivery.seconds) == (0, 0.0)
         lanes.close()
         log.close()
 

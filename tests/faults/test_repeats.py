@@ -22,3 +22,14 @@ def test_a_kill_repeats_no_more_than_was_on_its_way() -> None:
     assert unexplained(two, [KILL], {"a": 2}) == []
     assert len(unexplained(two, [KILL], {"a": 1})) == 1
     assert unexplained(two, [KILL], {}) == []
+
+
+def test_a_kill_before_an_event_first_came_explains_nothing() -> None:
+    assert len(unexplained([Repeat("a", "e", KILL + 20, KILL + 21)], [KILL], {})) == 1
+
+
+def test_any_of_several_kills_explains_a_repeat_not_only_the_last_one() -> None:
+    late = [Repeat("a", "e", KILL - 0.1, KILL + 30)]
+    assert unexplained(late, [KILL, KILL + 10, KILL + 20], {"a": 1}) == []
+    each = [Repeat("a", "e", KILL - 0.1, KILL + 9), Repeat("a", "f", KILL + 1, KILL + 9)]
+    assert unexplained(each, [KILL, KILL + 2], {"a": 1}) == []

@@ -280,3 +280,33 @@ def test_a_client_that_closes_its_connection_may_open_another() -> None:
 )
 def test_whose_an_address_is(one: str, other: str, same: bool) -> None:
     assert (client_of(one) == client_of(other)) is same
+
+
+@pytest.mark.parametrize("host", [b"", b"host: a\r\nhost: b\r\n"])
+def test_http_1_1_without_exactly_one_host_gets_400_and_1_0_needs_none(host: bytes) -> None:
+    with a_server(echo) as port:
+        assert is_problem(exchange(port, b"GET / HTTP/1.1\r\n" + host + b"\r\n"), 400, "host-missing")
+        assert exchange(port, b"GET / HTTP/1.0\r\n\r\n").status == 200
+
+
+def test_clients_that_leave_with_requests_under_way_leave_no_stack_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    begun, left = threading.Semaphore(0), threading.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        begun.release()
+        await asyncio.to_thread(left.wait, 20)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    request = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+    with a_server(slow) as port:
+        with connect(port) as connection:
+            connection.sendall(request * 3 + b"\x00 this is no HTTP")
+            assert begun.acquire(timeout=20)
+            assert is_problem(read_answer(connection), 400, "malformed-http")
+            left.set()
+            assert connection.recv(100) == b"", "nothing comes after it"
+        with connect(port) as connection:
+            connection.sendall(request)
+            assert read_answer(connection).body == b"ok"
+    assert [record.message for record in caplog.records if record.exc_info] == []

@@ -3,9 +3,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.builders import a_draft, a_filter, a_subscription, a_topic
 from tidings import config
 from tidings.clock import SECOND, ManualClock
+from tidings.errors import ClockLeapt
 from tidings.ingest.retention import GRACE, RetentionSweep, governed_from, retentions
 from tidings.log.port import Limit, Routed
 from tidings.log.position import COMMANDS, EMBEDDED, TopicNumber, embedded
@@ -83,3 +86,24 @@ async def _forgotten(folder: Path) -> None:
     await sweep.sweep(registry.snapshot())
     assert len(registry.routes({})) == 1
     await log.close()
+
+
+def test_a_clock_that_leaps_forward_removes_nothing_until_it_is_right_again(tmp_path: Path) -> None:
+    async def steps() -> None:
+        clock = ManualClock()
+        log, registry, lanes = SqliteLogWriter(tmp_path, SETTINGS.log), open_writer(tmp_path), SqliteLanesWriter(tmp_path)
+        registry.put([a_topic("orders", retention=3600.0)], by="me", at=clock.now(), marks=embedded(0))
+        await log.append([a_draft(topic=1, at=clock.now())])
+        lanes.write(Routed((), embedded(1)))
+        sweep = RetentionSweep(log, SqliteLanesReader(tmp_path), registry, SETTINGS.topics.retention, clock)
+        clock.leap(9 * DAY)
+        with pytest.raises(ClockLeapt, match="leapt forward by 216 hours"):
+            await sweep.sweep(registry.snapshot())
+        assert sweep.leapt() == 9 * DAY
+        clock.leap(-9 * DAY)
+        assert await sweep.sweep(registry.snapshot()) == 0
+        clock.advance(9 * DAY)
+        assert await sweep.sweep(registry.snapshot()) == 1, "time that passes is no leap"
+        await log.close()
+
+    asyncio.run(steps())

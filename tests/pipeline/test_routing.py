@@ -232,3 +232,22 @@ def _spoil_filter_of(world: World, name: str) -> None:
     with sqlite3.connect(world.data / "registry.db") as file:
         changed = file.execute("UPDATE versions SET document = replace(document, 'n = 1', 'n === 1') WHERE name = ?", (name,))
         assert changed.rowcount == 1
+
+
+def test_a_damaged_page_of_the_log_stops_routing_and_is_named_and_no_event_is_set_aside(
+    world: World, spark: SparkSession
+) -> None:
+    world.topic()
+    world.subscribe("all", None)
+    offsets = world.publish(*({"n": n, "text": "x" * 1000} for n in range(400)))
+    world.settle_log()
+    with (world.data / "log.db").open("r+b") as file:
+        file.seek(60 * 4096)
+        file.write(b"\xff" * 4096)
+
+    world.start(spark)
+    world.failure(within=180)
+
+    assert "log.db is damaged" in (world.parts.source.fault() or "")
+    assert world.asides() == []
+    assert world.routed() < offsets[-1]

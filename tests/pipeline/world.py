@@ -17,6 +17,7 @@ from tests.builders import a_filter, a_subscription, a_topic
 from tidings import config
 from tidings.adapters import pipeline_parts
 from tidings.clock import Instant
+from tidings.errors import DataFolderUnusable
 from tidings.log.block import REFERENCE, digest_in
 from tidings.log.port import Aside, BodyKey, Draft
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
@@ -73,6 +74,10 @@ class World:
         drafts = [_draft(data, topic) for data in datas]
         return [int(position.offset) for position in self._runner.run(self._log.append(drafts))]
 
+    def settle_log(self) -> None:
+        """Bring everything that was published into log.db itself."""
+        self._runner.run(self._log.fence(lambda marks: self._log._committer.rest()))
+
     def start(self, spark: SparkSession, route: RouteRange = route_range, budget: int = BUDGET) -> None:
         """Route from where the lanes are, until `stop`."""
         self._stop.clear()
@@ -84,7 +89,7 @@ class World:
     def _run(self, loop: RoutingLoop) -> None:
         try:
             loop.run()
-        except SparkFailed as error:
+        except (*SparkFailed, DataFolderUnusable) as error:
             self._failure = str(error)
 
     def stop(self) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tidings.errors import DataFolderUnusable, DataVersionUnsupported
+from tidings.cli.command import exit_code_of
+from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
+from tidings.log.sqlite.files import translation
 from tidings.serve import folder
+from tidings.serve.exit_codes import FAILED
 
 
 def test_a_new_folder_says_its_format(tmp_path: Path) -> None:
@@ -94,3 +99,22 @@ with folder.part_held(Path({str(tmp_path)!r}), "api"):
     former.kill()
     folder.wait_for_parts_to_end(tmp_path, patience=30)
     former.wait()
+
+
+def test_a_full_disk_at_the_start_is_no_reason_to_stay_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """systemd does not start again what ended with exit code 2."""
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(folder, "write_durably", full)
+    with pytest.raises(LogUnavailable, match="the disk is full") as raised:
+        folder.prepare(tmp_path / "data")
+    assert exit_code_of(raised.value) == FAILED
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR | 19 << 8])
+def test_data_files_that_cannot_be_opened_on_a_full_disk_are_no_reason_to_stay_down(tmp_path: Path, code: int) -> None:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = code
+    assert isinstance(translation(error, tmp_path / "log.db", opening=True), LogUnavailable)

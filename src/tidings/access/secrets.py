@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tidings.errors import DataFolderUnusable, tolerating
+from tidings.errors import DataFolderUnusable, LogUnavailable, tolerating
 from tidings.registry.credentials import SEALED
 
 KEY_FILE = "hub.key"
@@ -80,7 +81,10 @@ def hub_key(data: Path) -> Secret:
         if path.stat().st_mode & 0o077:
             path.chmod(0o600)
     except OSError as error:
-        raise DataFolderUnusable(f"the hub's key cannot be read or made: {error.strerror}", at=str(path)) from error
+        what = f"the hub's key cannot be read or made: {error.strerror}"
+        if error.errno == errno.ENOSPC:
+            raise LogUnavailable(what, at=str(path)) from error
+        raise DataFolderUnusable(what, at=str(path)) from error
     if len(key) != KEY_BYTES:
         raise DataFolderUnusable(
             "the hub's key is damaged; restore it from a backup",

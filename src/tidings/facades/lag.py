@@ -10,7 +10,7 @@ from tidings.clock import SECOND, Instant
 from tidings.delivery.push.port import DeliveryReader, LaneView
 from tidings.log.port import LanesReader, Limit, LogReader
 from tidings.log.position import EMBEDDED, LaneNumber, Marks, Offset, Position
-from tidings.registry.model import Name, Subscription
+from tidings.registry.model import Name, Push, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SubscriptionLag:
 
 @dataclass(frozen=True, slots=True)
 class Lags:
-    """All stages at about the same moment."""
+    """All stages at about the same moment. `delivery`: what the hub has to push; others read streams and feeds, or nobody."""
 
     end: Marks
     routed: Marks
@@ -54,8 +54,9 @@ def measured(gauges: Gauges, subscriptions: Iterable[Subscription], now: Instant
     """The lag of every stage. Blocks while it reads: call it in a thread."""
     end, routed = gauges.log.ends(), gauges.lanes.routed()
     views: Mapping[LaneNumber, LaneView] = gauges.delivery.lanes()
-    listed = [_of_subscription(gauges.lanes, one, views) for one in subscriptions]
-    behind = [one for one in listed if one.events]
+    pairs = [(one, _of_subscription(gauges.lanes, one, views)) for one in subscriptions]
+    listed = [lag for _, lag in pairs]
+    behind = [lag for one, lag in pairs if lag.events and isinstance(one.delivery, Push)]
     return Lags(
         end=end,
         routed=routed,

@@ -32,6 +32,7 @@ from tidings.problems import (
     BODY_TOO_SLOW,
     HEAD_TOO_LARGE,
     HEAD_TOO_SLOW,
+    NO_HOST,
     TOO_MANY_CONNECTIONS,
     TOO_MANY_OF_ONE_CLIENT,
     Problem,
@@ -98,6 +99,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._chunk = 0
         self._unparsed = 0
         self._address = ""
+        # Requests that are not answered yet: the one that is being answered, and those that were sent behind it.
+        self._open: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -113,6 +116,16 @@ class LimitedProtocol(HttpToolsProtocol):
         # A client that closes having read everything says so before; one that dies with something unread does not.
         self._left = _ENDLESS if self._left is None else self._left
         super().connection_lost(exc)
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Nobody reads answers here any more. uvicorn tells only the newest of several pipelined requests."""
+        self.pipeline.clear()
+        for cycle in self._open:
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self._open = []
 
     def data_received(self, data: bytes) -> None:
         if self.phase is Phase.REFUSED:
@@ -142,6 +155,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._held > self.limits.head_bytes and self._head_size() > self.limits.head_bytes:
             self.refuse(HEAD_TOO_LARGE)
+        elif self.parser.get_http_version() == "1.1" and sum(name == b"host" for name, _ in self.headers) != 1:
+            self.refuse(NO_HOST)
         if self.phase is Phase.REFUSED:
             return
         self._held = 0
@@ -153,6 +168,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope[CYCLE] = self.cycle  # type: ignore[literal-required]
         # The transport forgets its protocol when the connection is lost.
         self.cycle.connection = self  # type: ignore[attr-defined]
+        self._open.append(self.cycle)
         if self.cycle is not None and self.scope["http_version"] == "1.0":
             self.cycle.send = _Unchunked(self.cycle)  # type: ignore[method-assign]
 
@@ -173,6 +189,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """As uvicorn's, without a keep-alive timer for each request: the sweep closes idle connections."""
         self.server_state.total_requests += 1
+        self._open = [cycle for cycle in self._open if not cycle.response_complete]
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -188,13 +205,11 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self.phase = Phase.REFUSED
         self.since = self.loop.time()
-        cycle = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.message_event.set()
-            if cycle.response_started:
-                self.transport.close()
-                return
+        under_way = any(cycle.response_started for cycle in self._open if not cycle.response_complete)
+        self._abandon()
+        if under_way:
+            self.transport.close()
+            return
         self.transport.write(raw_answer(problem))
         self.flow.resume_reading()
         if self.transport.can_write_eof():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidings.clock import SECOND, Clock, Instant
+from tidings.clock import SECOND, Clock, Instant, LeapWatch
 from tidings.log.port import LanesReader, LogWriter, Retention
 from tidings.log.position import COMMANDS, START, Marks, TopicNumber
 from tidings.registry.model import Change, Snapshot, Topic
@@ -60,7 +60,7 @@ class Audit:
 
 
 class RetentionSweep:
-    """Lets old entries and superseded versions go. Nothing that was not routed is ever removed."""
+    """Lets old entries and superseded versions go. Nothing that was not routed is ever removed, nor by a clock that has leapt."""
 
     def __init__(self, log: LogWriter, lanes: LanesReader, registry: RegistryWriter, default: float, clock: Clock) -> None:
         self._log = log
@@ -68,11 +68,17 @@ class RetentionSweep:
         self._registry = registry
         self._default = default
         self._clock = clock
+        self._leaps = LeapWatch(clock)
         self._audit = Audit()
         self._forgotten: Marks = {}
 
+    def leapt(self) -> float:
+        """Seconds by which the machine's clock has leapt forward; 0 when it can be believed."""
+        return self._leaps.leapt()
+
     async def sweep(self, snapshot: Snapshot) -> int:
-        """One round; how many entries went."""
+        """One round; how many entries went. Raises ClockLeapt, and removes nothing, when the clock makes everything look old."""
+        self._leaps.check()
         await asyncio.to_thread(self._follow_audit)
         now, routed = self._clock.now(), self._lanes.routed()
         kept: Mapping[TopicNumber, float | None] = {**self._audit.topics, **topics_kept(snapshot, self._default)}

@@ -27,6 +27,7 @@ HELP: Mapping[str, str] = {
     "tidings_feed_waiting": "Requests for events of feeds that wait for one.",
     "tidings_feed_waits_refused_total": "Requests that were answered at once, because their consumer waits often enough.",
     "tidings_feed_cursor_lag_events": "Events after a kept cursor, among the newest 100,000; of the 1,000 cursors used last.",
+    "tidings_clock_leap_seconds": "By how much the machine's clock leapt forward; while it is not 0 nothing is removed by age.",
     "tidings_part_ready": "Whether a part of the hub does its work.",
     "tidings_lag_events": "Entries that a stage has not finished yet.",
     "tidings_lag_seconds": "Age of the oldest entry that a stage has not finished yet.",

@@ -186,9 +186,12 @@ def _lock(path: Path, *, shared: bool, patience: float) -> Iterator[None]:
             if time.monotonic() >= until:
                 raise _taken(path, _pid_in(file))
             time.sleep(0.02)
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
+        try:
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+        except OSError as error:
+            raise unusable(path, error) from error
         yield
 
 

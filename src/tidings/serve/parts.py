@@ -6,6 +6,7 @@ Each imports its part only when it is started, ends in order on SIGTERM or SIGIN
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -68,8 +69,11 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None, sock
             raise
         log.error("the %s part cannot run now: %s", part, error)
         return FAILED
-    except Exception:
-        log.exception("the %s part failed", part)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EROFS):
+            log.error("the %s part cannot run now: %s", part, error)
+        else:
+            log.exception("the %s part failed", part)
         return FAILED
     return DONE
 

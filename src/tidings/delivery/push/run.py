@@ -13,7 +13,7 @@ from tidings.access.gateway import GatewayKey
 from tidings.access.key_file import KeyFile
 from tidings.access.sealing import Box, sealing_key
 from tidings.access.secrets import hub_key
-from tidings.clock import SECOND, Clock, Instant, SystemClock
+from tidings.clock import SECOND, Clock, Instant, LeapWatch, SystemClock
 from tidings.config import Settings
 from tidings.delivery.push.commands import Commands
 from tidings.delivery.push.engine import Around, Engine
@@ -27,7 +27,7 @@ from tidings.delivery.push.sharing import owner_of
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.push.ways import Ways
 from tidings.delivery.sse.server import StreamServer
-from tidings.errors import Unavailable
+from tidings.errors import Unavailable, tolerating
 from tidings.ids import DeliveryIds
 from tidings.lanes.port import Lanes
 from tidings.log.port import LogReader
@@ -192,11 +192,13 @@ class Worker:
             await asyncio.sleep(1)
 
     async def _trim(self) -> None:
+        leaps = LeapWatch(self._clock)
         while True:
             await asyncio.sleep(TRIM_INTERVAL)
-            with _tolerating_unavailable():
+            with tolerating(Unavailable, doing="the removal of old records"):
+                leaps.check()
                 self._letters.sweep([lane for number in self._engine.all_lanes() if (lane := self._engine.lane(number))])
-            await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
+                await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
 
 
 async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: AsyncExitStack, number: int) -> Parts | None:

@@ -64,7 +64,9 @@ class LagsView(Wire):
     """The stages in their order."""
 
     routing: LagView = Field(description="From the end of the log to what is routed.")
-    delivery: LagView = Field(description="From what is routed to what is delivered, over the caller's subscriptions.")
+    delivery: LagView = Field(
+        description="From what is routed to what is pushed, over the caller's subscriptions with a callback."
+    )
 
 
 class StatusView(Wire):

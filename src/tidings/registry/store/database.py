@@ -17,6 +17,7 @@ from tidings.data_files import remedy
 from tidings.errors import DataFolderUnusable, Misconfigured, Unavailable
 
 FILE = "registry.db"
+_PASSING = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED")
 WAL_BYTES = 16 << 20
 
 _READING = ("PRAGMA query_only=ON",)
@@ -87,10 +88,12 @@ def newest_revision(connection: PoolProxiedConnection) -> int:
 
 @contextmanager
 def opening(where: Path | str) -> Iterator[None]:
-    """What goes wrong while opening means that the data folder cannot be used."""
+    """What goes wrong while opening means that the data folder cannot be used; a full or failing disk may be well again later."""
     try:
         yield
     except DBAPIError as error:
+        if getattr(error.orig, "sqlite_errorname", "").startswith(_PASSING):
+            raise Unavailable(_sentence(error), at=place(where)) from error
         raise DataFolderUnusable(_sentence(error), at=place(where)) from error
 
 
