@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.client.feeds.foreign import Foreign, answering, sending
 from tests.client.feeds.readers import published
 from tidings.client.feeds import Event
-from tidings.client.spark.ahead import Ahead
+from tidings.client.spark.ahead import REDISCOVERIES, Ahead
 from tidings.client.spark.offsets import Offset, offset_of, portions_in
 from tidings.client.spark.options import Options
 from tidings.client.spark.rows import COLUMNS, record_batch, row_of
@@ -76,7 +76,7 @@ def test_batches_cover_the_feed_once_however_often_each_is_read(
                     feed.close() if step == "close" else feed.redistribute()
                 case "cut":
                     feed.cuts.append(chance.randint(0, 500))
-                case "fail":
+                case "fail" if len(feed.faults) < REDISCOVERIES - 1:
                     feed.faults.append(answering(409))
                 case "again" if contents:
                     which = chance.randrange(len(contents))
@@ -188,6 +188,15 @@ def test_a_server_that_stays_away_is_an_error_in_the_end() -> None:
         feed.faults = [answering(503)] * 1000
         with pytest.raises(HubUnreachable):
             read(feed, end, patience=0.3)
+
+
+def test_partitions_that_change_without_end_are_trouble_and_not_the_end_of_the_feed() -> None:
+    """A query that reads what is there and ends would otherwise end without having read anything."""
+    with Foreign().served() as feed:
+        published(feed, 5)
+        feed.faults = [answering(409)] * 1000
+        with pytest.raises(HubUnreachable, match="change"):
+            planned(feed)
 
 
 def test_types_are_chosen_by_the_client_too() -> None:

@@ -18,9 +18,10 @@ from tidings.client.feeds.run import all_of
 from tidings.client.feeds.store import Kept
 from tidings.client.spark.offsets import Offset, Portion, kept_in, name_of, offset_of
 from tidings.client.spark.options import Options
-from tidings.errors import TokenStale
+from tidings.errors import HubUnreachable, TokenStale
 
-_REDISCOVERIES = 5
+REDISCOVERIES = 5
+"""How often in a row the partitions may have changed before that counts as trouble of the server."""
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class Ahead:
 
         Raises HubUnreachable, and what else a feed may refuse.
         """
-        for tries in range(_REDISCOVERIES):
+        for tries in range(REDISCOVERIES):
             known = self._known or await self._client.discover()
             self._known = known
             try:
@@ -67,7 +68,8 @@ class Ahead:
                 # What the old partitions were seen to have is thrown away: the new ones are planned from the same start.
                 self._known = None
                 await asyncio.sleep(self._options.backoff.plain(tries))
-        return start
+        # Not `start`: that would mean that there is nothing new, and a query that reads what is there would end.
+        raise HubUnreachable(f"the partitions of {self._options.url} change all the time")
 
     async def _look(self, known: Discovery, start: Offset, limit: int | None) -> Offset:
         kept = kept_in(start)
