@@ -44,7 +44,7 @@ def parse_name(text: str) -> Name:
     name = Name(namespace, plain) if colon else Name(DEFAULT_NAMESPACE, text)
     fault = namespace_fault(name.namespace) or name_fault(name.name)
     if fault:
-        raise Malformed("this is no name", found=text, expected=fault)
+        raise Malformed(f"not a valid name: {fault}", found=text)
     return name
 
 
