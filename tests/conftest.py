@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.hub import Hub
 
+
+# No test says anything about speed, also not by chance on a loaded machine.
+settings.register_profile("tidings", deadline=None)
+settings.load_profile("tidings")
 
 SLOW = (
     *(f"delivery/push/test_{name}.py" for name in ("batches", "breaker", "crash", "engine", "expired", "fairness")),
