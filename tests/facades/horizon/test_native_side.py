@@ -78,4 +78,4 @@ def test_the_status_tells_which_subscriptions_get_nothing_and_why(tmp_path: Path
         }
         shown = api.call("GET", "/api/status").json["subscriptions"]
         assert {one["name"].partition(":")[2]: one["state"] for one in shown} == names
-        assert "\ntidings_open_breakers 0\n" in api.call("GET", "/metrics").body.decode()
+        assert "\ntidings_open_breakers 0.0\n" in api.call("GET", "/metrics").body.decode()

@@ -222,11 +222,11 @@ def test_metrics_tell_what_was_counted_since_the_subscription_exists(api: ApiPro
     lines = api.call("GET", "/metrics").body.decode().splitlines()
     label = '{subscription="billing"}'
     for line in (
-        f"tidings_subscription_delivered_total{label} 1",
-        f"tidings_subscription_delivered_bytes_total{label} 512",
-        f"tidings_subscription_dead_total{label} 1",
-        'tidings_subscription_attempts_failed_total{kind="server-error",subscription="billing"} 3',
-        f"tidings_subscription_last_delivered_seconds{label} 1700000000",
+        f"tidings_subscription_delivered_total{label} 1.0",
+        f"tidings_subscription_delivered_bytes_total{label} 512.0",
+        f"tidings_subscription_dead_total{label} 1.0",
+        'tidings_subscription_attempts_failed_total{kind="server-error",subscription="billing"} 3.0',
+        f"tidings_subscription_last_delivered_seconds{label} 1.7e+09",
         "# TYPE tidings_subscription_dead_total counter",
         "# TYPE tidings_records_bytes gauge",
     ):

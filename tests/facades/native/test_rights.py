@@ -73,7 +73,7 @@ def test_a_wrong_token_is_counted_at_every_door_and_leaves_a_line_without_it(
 
 def refused_tokens(api: ApiProcess) -> int:
     lines = asks(api, "boss", "GET", "/metrics").body.decode().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("tidings_tokens_refused_total ")), 0)
+    return next((int(float(line.split()[1])) for line in lines if line.startswith("tidings_tokens_refused_total ")), 0)
 
 
 @pytest.mark.parametrize(
