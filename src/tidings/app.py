@@ -166,7 +166,7 @@ def _reaching(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Callab
     def reach() -> Reach:
         from tidings.delivery.push.reaching import Reach
 
-        made = Reach(settings.push, settings.server, clock)
+        made = Reach(settings, clock)
         stack.push_async_callback(made.close)
         return made
 

@@ -32,7 +32,7 @@ def refusal(tmp_path: Path, url: str, rules: SinkRules, **choice: bool) -> type[
 
     async def scenario() -> type[TidingsError] | None:
         settings = quick_settings(tmp_path, allow=["10.1.0.0/16", "*.allowed.example"], allow_loopback="no")
-        reach = Reach(settings.push, settings.server, SystemClock())
+        reach = Reach(settings, SystemClock())
         reach.guard = Guard(reach.rules, lookup)
         parts: Any = SimpleNamespace(reach=lambda: reach)
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import a_name, a_subscription, a_topic
 from tests.registry.worlds import a_world, put, without
-from tidings.errors import InvalidDocument
+from tidings.errors import Conflict, InvalidDocument
 from tidings.registry.credentials import Basic, Credential, GatewayToken, GrantType, OAuth, SigningKey, SigningVersion, Token
 from tidings.registry.model import Provider, Push
 from tidings.registry.rules import check
@@ -88,7 +88,9 @@ def test_a_provider_must_be_there_before_it_is_asked_for() -> None:
         a_world(a_topic(), asking)  # type: ignore[arg-type]
     world = put(a_world(a_topic()), PROVIDER, asking)  # type: ignore[arg-type]
     assert world.snapshot.providers == {a_name("login"): PROVIDER}
-    assert not without(world, Provider, "login").snapshot.providers
+    with pytest.raises(Conflict, match="the provider login is used by billing"):
+        without(world, Provider, "login")
+    assert not without(put(world, with_credential(None)), Provider, "login").snapshot.providers  # type: ignore[arg-type]
 
 
 def test_a_subscription_has_a_bounded_number_of_signing_keys() -> None:

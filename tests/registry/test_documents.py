@@ -9,6 +9,7 @@ from tidings.errors import FilterSyntaxError, InvalidDocument, Malformed
 from tidings.registry.model import Name, NamespaceSource, Push, Topic, TopicsSource
 from tidings.registry.port import Document
 from tidings.registry.rules import check, check_shape
+from tidings.registry.wishes import Ordering
 
 
 def faulty(*documents: Document) -> list[tuple[int, str]]:
@@ -37,6 +38,12 @@ def pushing(url: str = "https://shop.example/hook", **fields: Any) -> Document:
         pushing(),
         pushing("http://127.0.0.1:9000/in?x=1&y=%20"),
         pushing("http://[::1]:9000/"),
+        pushing("http://127.1:9000/"),
+        pushing("http://2130706433/"),
+        pushing("http://0x7f.0.0.01/"),
+        pushing("http://hooks.example./in"),
+        pushing("http://1and1.example/"),
+        pushing("http://my_hooks.example/"),
         pushing("http://[::ffff:127.0.0.1]:9000/"),
         pushing(headers={"Authorization": "Bearer x"}, tries=1, inflight=10_000, retry_first=1, retry_max=1),
     ],
@@ -85,6 +92,8 @@ def test_a_right_document_passes(document: Document) -> None:
         (pushing(headers={"x": "a\r\nb: c"}), "delivery.headers.x"),
         (pushing(headers={"Host": "x"}), "delivery.headers.Host"),
         (pushing(headers={"ce-id": "x"}), "delivery.headers.ce-id"),
+        (pushing(headers={"Tidings-Attempt": "9"}), "delivery.headers.Tidings-Attempt"),
+        (pushing(preset="hermes-batch", ordering=Ordering.KEY), "delivery.ordering"),
         (pushing(headers={"X": "1", "x": "2"}), "delivery.headers"),
     ],
 )
@@ -108,6 +117,18 @@ def test_a_fault_is_told_with_its_path(document: Document, path: str) -> None:
         "https://shop.example:99999/",
         "https://shop.example:0/",
         "https://shop.example:x/",
+        "http://256.256.256.256/",
+        "http://1.2.3.4.5/",
+        "http://1.2.3.256/",
+        "http://shop.256/",
+        "http://4294967296/",
+        "http://0x100000000/",
+        "http://09/",
+        "http://[::zz]/",
+        "http://[1:2]/",
+        "http://a..example/",
+        "http://.example/",
+        f"http://{'a' * 64}.example/",
         "https://[::1/",
         "https://shop example/",
         "https://shop.example/a b",

@@ -12,8 +12,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "rate": ("pace", "second"),
     "ratePerMinute": ("pace", "minute"),
     "adaptiveRate": ("pace", "adaptive"),
-    "sendingDelay": ("sending_delay",),
-    "attemptTimeout": ("attempt_timeout",),
+    "sendingDelay": ("sendingDelay",),
+    "attemptTimeout": ("attemptTimeout",),
     "tries": ("retry", "tries"),
     "retryFirst": ("retry", "first"),
     "retryFactor": ("retry", "factor"),
@@ -21,12 +21,12 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "retryWaits": ("retry", "waits"),
     "retryLifetime": ("retry", "lifetime"),
     "retryHorizon": ("retry", "horizon"),
-    "retryAfterMax": ("retry", "asked_longest"),
-    "retryAfterAlone": ("retry", "asked_alone"),
+    "retryAfterMax": ("retry", "askedLongest"),
+    "retryAfterAlone": ("retry", "askedAlone"),
     "probeMethod": ("breaker", "method"),
     "probeInterval": ("breaker", "interval"),
     "republishRate": ("breaker", "republish"),
-    "disableAfter": ("disable_after",),
+    "disableAfter": ("disableAfter",),
     "tracking": ("tracking",),
     "batchSize": ("batch", "size"),
     "batchTime": ("batch", "time"),
@@ -57,6 +57,6 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
 
 def _answers(table: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Exact ones first, as they are looked up."""
-    classes = [(f"{first}xx", meaning) for first, meaning in table.get("by_class", {}).items()]
+    classes = [(f"{first}xx", meaning) for first, meaning in table.get("byClass", {}).items()]
     others = [("none", table.get("none", "")), ("*", table.get("other", ""))]
-    return [*table.get("by_status", {}).items(), *classes, *(one for one in others if one[1])]
+    return [*table.get("byStatus", {}).items(), *classes, *(one for one in others if one[1])]

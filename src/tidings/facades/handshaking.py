@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import fields
 from typing import assert_never
 
 import msgspec
 
 from tidings.clock import SECOND, Instant
+from tidings.config import Settings
 from tidings.delivery.push.exchange import GuardedExchange, run
 from tidings.delivery.push.guard import Blocked, Unresolved, rules_of
 from tidings.delivery.push.handshake import Agreed, Later, NoSupport, Refused, Unverified, Wish, allowed_rate, shaking
@@ -31,6 +34,9 @@ CONFIRM = "/api/webhooks/confirm/"
 """Where a target consents later; doors may offer another path."""
 
 BY = "webhook"
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+EVERY_ADDRESS = ("0.0.0.0", "::")
 
 
 async def check_sink(parts: Parts, url: str, rules: SinkRules, *, must_resolve: bool = True) -> None:
@@ -60,12 +66,36 @@ def warnings_about(parts: Parts, subscription: Subscription) -> list[str]:
     if not isinstance(push, Push):
         return []
     try:
-        host, _ = place_of(push.url)
+        host, port = place_of(push.url)
     except ValueError:
         return []
-    if not rules_of(parts.settings.push, parts.settings.server).blocks(host):
-        return []
-    return [f"callbacks may not go to {host}: every delivery will fail with ssrf-blocked until push.allow names it"]
+    found = []
+    if rules_of(parts.settings.push, parts.settings.server, parts.settings.access).blocks(host):
+        found.append(f"callbacks may not go to {host}: every delivery will fail with ssrf-blocked until push.allow names it")
+    if (host, port) in own_places(parts.settings):
+        found.append(
+            f"{push.url} is an address of this hub itself: what is delivered there is published again, and goes round for ever "
+            "where it leads back to the same subscription"
+        )
+    return found
+
+
+def own_places(settings: Settings) -> set[tuple[str, int]]:
+    """Host and port of every address at which this hub answers, as far as it knows."""
+    server = settings.server
+    hosts = {server.host, *(LOCAL_NAMES if server.host in (*LOCAL_NAMES, *EVERY_ADDRESS) else ())}
+    # The common port, and those that doors have of their own.
+    ports = {getattr(getattr(settings, section.name), "port", 0) for section in fields(settings)} - {0}
+    places = {(_bracketed(host), port) for host in hosts for port in ports}
+    for address in (settings.hub_url, settings.push.callback_url):
+        with suppress(ValueError):
+            places.add(place_of(address))
+    return places
+
+
+def _bracketed(host: str) -> str:
+    """The host as an address names it."""
+    return f"[{host}]" if ":" in host else host
 
 
 def kept(url: str, policy: NoSupport | None, standing: Subscription | None) -> Webhook | None:

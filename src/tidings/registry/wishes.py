@@ -43,6 +43,8 @@ class Tracking(StrEnum):
 
 
 PRESETS = ("default", "horizon", "hermes", "hermes-batch", "vng", "cloudevents")
+BATCHING_PRESETS = ("hermes-batch",)
+"""Those that ask for batches by themselves."""
 
 
 class DeliveryWishes(msgspec.Struct, frozen=True, kw_only=True):

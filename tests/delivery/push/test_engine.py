@@ -60,7 +60,7 @@ def test_binary_mode_sends_attributes_as_headers_and_transport_headers_along(tmp
 
 def test_a_failed_attempt_is_repeated_under_the_same_delivery_id(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        with Receiver([Answer(500), Answer(302), Answer(drop=True), Answer(200)]) as receiver:
+        with Receiver([Answer(drop=True), Answer(500), Answer(302), Answer(200)]) as receiver:
             lane = world.subscribe("billing", receiver.url)
             async with world.delivering():
                 await world.publish(1, lane)
@@ -70,9 +70,9 @@ def test_a_failed_attempt_is_repeated_under_the_same_delivery_id(tmp_path: Path)
         records = world.reader.deliveries(lane, None, 10)
         assert [(record.state, record.tries, record.cause) for record in records] == [
             ("delivered", 4, ""),
-            ("retrying", 3, "connection-lost"),
-            ("retrying", 2, "status-302"),
-            ("retrying", 1, "status-500"),
+            ("retrying", 3, "status-302"),
+            ("retrying", 2, "status-500"),
+            ("retrying", 1, "connection-lost"),
         ]
         assert (world.reader.lane(lane).delivered, world.reader.lane(lane).failed_attempts) == (1, 3)
 
@@ -376,10 +376,8 @@ def test_figures_are_on_the_board(tmp_path: Path) -> None:
                 await world.publish(3, lane)
                 await final(world, lane, 3)
         series = {(found.name, found.labels): found for found in world.board.face().series}
-        mine = (("subscription", "billing"),)
-        assert series["tidings_delivered_total", mine].value == 2
-        assert series["tidings_attempts_failed_total", mine].value == 2
-        assert series["tidings_dead_letters_total", mine].value == 1
+        # What is counted of each subscription is saved with it, and shown from there.
+        assert not [name for name, labels in series if labels]
         assert sum(series["tidings_attempt_seconds", ()].buckets or []) == 4
         assert (series["tidings_inflight", ()].value, series["tidings_open_items", ()].value) == (0, 0)
 

@@ -27,7 +27,8 @@ STRICT = AddressRules()
         "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1",
         "198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
         # SSRF-04, SSRF-05
-        "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::1",
+        "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
+        "::ffff:0:127.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::1",
         "100::1", "2001::1", "2001:1ff::1", "2001:db8::1", "2002:7f00:1::", "3fff::1", "5f00::1", "fc00::1", "fdff::1", "fe80::1",
         "fe80::1%eth0", "fec0::1", "ff02::1",
     ],
@@ -41,7 +42,7 @@ def test_addresses_that_are_not_for_callbacks_are_blocked(address: str) -> None:
     [
         "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "126.255.255.255", "128.0.0.1",
         "172.15.255.255", "172.32.0.1", "192.0.1.1", "198.17.255.255", "198.20.0.1", "223.255.255.255",
-        "2001:200::1", "2003::1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808",
+        "2001:200::1", "2003::1", "2606:4700::1111", "::ffff:8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b::808:808",
     ],
 )  # fmt: skip
 def test_public_addresses_are_allowed(address: str) -> None:
@@ -116,15 +117,22 @@ def test_a_name_without_an_address_is_no_block() -> None:
 )  # fmt: skip
 def test_loopback_is_allowed_by_setting(tmp_path: Path, setting: str, listens_on: str, allowed: bool) -> None:
     settings = quick_settings(tmp_path, allow_loopback=setting)
-    rules = rules_of(settings.push, replace(settings.server, host=listens_on))
+    rules = rules_of(settings.push, replace(settings.server, host=listens_on), settings.access)
     for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
         assert rules.allow("localhost", address) is allowed
     assert not rules.allow("localhost", "10.0.0.1")
 
 
+@pytest.mark.parametrize(("setting", "allowed"), [("auto", False), ("yes", True)])
+def test_loopback_is_allowed_by_itself_only_where_access_is_open(tmp_path: Path, setting: str, allowed: bool) -> None:
+    settings = quick_settings(tmp_path, allow_loopback=setting)
+    rules = rules_of(settings.push, settings.server, replace(settings.access, mode="tokens"))
+    assert rules.allow("localhost", "127.0.0.1") is allowed
+
+
 def test_the_operator_may_allow_networks_and_names(tmp_path: Path) -> None:
     settings = quick_settings(tmp_path, allow=["10.1.0.0/16", "fd00::/8", "hooks.internal"], allow_loopback="no")
-    rules = rules_of(settings.push, settings.server)
+    rules = rules_of(settings.push, settings.server, settings.access)
     assert rules.allow("anything", "10.1.2.3")
     assert rules.allow("anything", "::ffff:10.1.2.3")
     assert rules.allow("anything", "fd12::1")
@@ -145,13 +153,13 @@ def test_the_operator_may_allow_networks_and_names(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_hosts_are_allowed_by_patterns(tmp_path: Path, pattern: str, host: str, allowed: bool) -> None:
     settings = quick_settings(tmp_path, allow=[pattern], allow_loopback="no")
-    rules = rules_of(settings.push, settings.server)
+    rules = rules_of(settings.push, settings.server, settings.access)
     assert rules.allow(host, "10.0.0.1") is rules.names(host) is allowed
 
 
 def test_what_the_operator_names_is_known_before_any_lookup(tmp_path: Path) -> None:
     settings = quick_settings(tmp_path, allow=["10.1.0.0/16"], allow_loopback="no")
-    rules = rules_of(settings.push, settings.server)
+    rules = rules_of(settings.push, settings.server, settings.access)
     assert rules.names("10.1.2.3") and rules.names("[::ffff:10.1.2.3]")
     assert not rules.names("10.2.0.1") and not rules.names("hooks.example")
     assert rules.blocks("127.0.0.1") and rules.blocks("[::1]")
@@ -166,13 +174,13 @@ def test_what_the_operator_names_is_known_before_any_lookup(tmp_path: Path) -> N
         (
             {"allow": ["10.1.0.0/16", "*.internal"]},
             "callbacks may reach public addresses and 10.1.0.0/16, *.internal, this machine itself because the hub listens on "
-            "loopback only (push.allow_loopback)",
+            "loopback only and access is open (push.allow_loopback)",
         ),
     ],
 )
 def test_what_is_allowed_is_told(tmp_path: Path, push: dict[str, object], sentence: str) -> None:
     settings = quick_settings(tmp_path, **push)
-    assert told(rules_of(settings.push, settings.server), settings.push) == sentence
+    assert told(rules_of(settings.push, settings.server, settings.access), settings.push) == sentence
 
 
 EDGES = [
@@ -231,4 +239,4 @@ def test_a_blocked_range_is_blocked_in_every_spelling(network: str) -> None:
 def test_rules_that_cannot_be_read_refuse_the_start(tmp_path: Path, push: dict[str, object]) -> None:
     settings = quick_settings(tmp_path, **push)
     with pytest.raises(Misconfigured):
-        rules_of(settings.push, settings.server)
+        rules_of(settings.push, settings.server, settings.access)

@@ -494,3 +494,11 @@ def test_the_loop_goes_on_while_the_hubs_key_is_made() -> None:
         return set(await asyncio.gather(*tokens))
 
     assert len(asyncio.run(act())) == 1
+
+
+def test_headers_of_the_hub_that_were_stored_before_they_were_refused_are_not_sent() -> None:
+    with Receiver() as receiver:
+        attempts(1, receiver.url, headers={"Tidings-Delivery-Id": "forged", "Host": "elsewhere", "X-Mine": "1"})
+    (arrival,) = receiver.arrivals
+    assert (arrival.headers["tidings-delivery-id"], arrival.headers["x-mine"]) == (DELIVERY_ID, "1")
+    assert arrival.headers["host"] == f"127.0.0.1:{receiver.port}"

@@ -81,7 +81,7 @@ def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, ex
             "the subscription was deleted before it was delivered",
         )
     if expected == "retrying":
-        assert (found.next_due, found.attempts, found.cause, found.first_at) == (900, 3, "timeout", 50)
+        assert (found.next_due, found.attempts, found.cause, found.first_at) == (900, 4, "timeout", 50)
 
 
 def test_an_event_that_was_skipped_says_so_unless_something_newer_is_known() -> None:

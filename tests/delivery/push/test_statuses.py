@@ -164,7 +164,7 @@ def test_one_event_is_told_with_its_whole_history_newest_first(tmp_path: Path) -
         one.save(6, facts={4: "dead"})
         found = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(4)))
         assert found is not None
-        assert (found.state, found.attempts, found.first_at, found.at, found.cause) == ("dead", 2, 1, 2, "status-500")
+        assert (found.state, found.attempts, found.first_at, found.at, found.cause) == ("dead", 1, 1, 2, "status-500")
         assert [(fact.state, fact.at, fact.target) for fact in found.history] == [
             ("dead", 2, "http://there/in"),
             ("retrying", 1, "http://there/in"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.delivery.push.test_breaker import WISHES, Endpoint
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Receiver
+from tidings.clock import Instant
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.status import DeliveryStatus
 from tidings.delivery.push.statuses import Question, Statuses
@@ -39,6 +42,40 @@ def facts(history: tuple[DeliveryRecord, ...]) -> list[tuple[str, int, int | Non
     return [(fact.state, fact.tries, fact.status) for fact in history]
 
 
+def listed(world: World, lane: LaneNumber) -> int:
+    """The attempts of the lane's one event, as the list tells them."""
+    (status,) = _statuses(world).page(lane, Question(limit=10)).found
+    return status.attempts
+
+
+@pytest.mark.parametrize("tracking", list(Tracking))
+def test_the_attempts_of_a_redelivered_event_are_right_in_every_tracking_mode(tmp_path: Path, tracking: Tracking) -> None:
+    async def scenario(world: World) -> None:
+        answers = (*[Answer(500)] * 3, *[Answer(500)] * 1, Answer(204))
+        async with a_pushed_lane(world, answers, tries=3, tracking=tracking) as (lane, _):
+            (first,) = await world.publish(1, lane)
+            await until(lambda: told(world, lane) == {first.offset: "dead"})
+            assert one(world, lane, first).attempts == listed(world, lane) == 3
+            assert await world.command(lane, Redeliver((), dead_letters=True)) == ""
+            await until(lambda: told(world, lane) == {first.offset: "delivered"})
+            assert one(world, lane, first).attempts == listed(world, lane) == 5
+
+    in_world(tmp_path, scenario)
+
+
+def test_an_event_that_was_never_sent_has_no_attempts(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        async with a_pushed_lane(world) as (lane, _):
+            assert await world.command(lane, Suspend()) == ""
+            (first,) = await world.publish(1, lane)
+            await world.expire(Instant(world.clock.now() + 1))
+            assert await world.command(lane, Activate()) == ""
+            await until(lambda: told(world, lane) == {first.offset: "expired"})
+            assert one(world, lane, first).attempts == listed(world, lane) == 0
+
+    in_world(tmp_path, scenario)
+
+
 def test_every_attempt_is_a_fact(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, FAILS_TWICE) as (lane, receiver):
@@ -63,6 +100,7 @@ def test_with_tracking_off_only_the_last_state_is_known(tmp_path: Path) -> None:
             await final(world, lane, first.offset)
             status = one(world, lane, first)
             assert facts(status.history) == [("delivered", 3, 204)]
+            assert status.attempts == listed(world, lane) == 3
             assert world.reader.lane(lane).failed_attempts == 2
 
     in_world(tmp_path, scenario)
@@ -90,6 +128,7 @@ def test_dead_letters_and_their_redelivery_are_told(tmp_path: Path) -> None:
             await until(lambda: told(world, lane) == {first.offset: "delivered"})
             assert facts(one(world, lane, first).history)[0] == ("delivered", 1, 204)
             assert world.reader.lane(lane).counts.dead == 1
+            assert one(world, lane, first).attempts == listed(world, lane) == 3
 
     in_world(tmp_path, scenario)
 

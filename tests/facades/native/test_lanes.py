@@ -16,6 +16,7 @@ from tests.builders import an_event
 from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
 from tidings.delivery.push.lane.saved import encode
+from tidings.delivery.push.port import LaneDetail
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
 from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
 from tidings.events.stored import head_of
@@ -176,7 +177,7 @@ def test_an_unknown_state_is_refused_with_those_there_are(api: ApiProcess) -> No
 
 def test_one_delivery_is_told_with_its_history_by_cursor_or_by_its_id(api: ApiProcess) -> None:
     dead = api.call("GET", "/api/subscriptions/billing/deliveries/0-2").json
-    assert (dead["state"], dead["cause"], dead["tries"]) == ("dead", "HTTP 500", 1)
+    assert (dead["state"], dead["cause"], dead["tries"]) == ("dead", "HTTP 500", 3)
     assert [(fact["state"], fact["tries"], fact["status"]) for fact in dead["history"]] == [("dead", 3, 500)]
     assert api.call("GET", f"/api/subscriptions/billing/deliveries/{dead['id']}").json == dead
     assert api.call("GET", f"/api/deliveries/{dead['id']}").json == dead
@@ -263,6 +264,21 @@ def test_commands_reach_the_owner_of_the_lane(api: ApiProcess, method: str, path
         answer = api.call(method, f"/api/subscriptions/billing/{path}", body)
         assert (answer.status, answer.json) == (200, {"applied": True})
         assert (owner.commands[-1].lane, owner.commands[-1].by, owner.commands[-1].act) == (LANE, "anonymous", act)
+
+
+@pytest.mark.parametrize(("until", "shown"), [(Instant(1), False), (Instant(4_000_000_000_000_000), True)])
+def test_a_pause_that_is_over_is_not_told(tmp_path: Path, until: Instant, shown: bool) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
+        store, detail = SqliteDeliveryStore(tmp_path), LaneDetail(paused_until=until)
+        body = encode(a_state())
+        lane = SavedLane(
+            key=KEY, state="active", body=body, low_water=Offset(0), open_items=0, next_due=None, tally=TALLY, detail=detail
+        )
+        store.save(Flush(lanes=[lane]))
+        store.close()
+        assert (api.call("GET", "/api/subscriptions/billing/state").json["pausedUntil"] is not None) is shown
 
 
 def test_last_is_the_end_of_the_log(api: ApiProcess) -> None:

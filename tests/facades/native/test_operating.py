@@ -248,3 +248,18 @@ def test_the_api_process_never_imports_spark() -> None:
         "False",
         "False",
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("POST", "/api/topics/orders", "GET, PUT, PATCH, DELETE"),
+        ("DELETE", "/api/topics", "GET"),
+        ("PUT", "/metrics", "GET"),
+        ("PUT", "/horizon/rover/v1/x/apply", "POST"),
+    ],
+)
+def test_a_method_that_is_not_allowed_is_told_which_ones_are(tmp_path: Path, method: str, path: str, allow: str) -> None:
+    with an_api(tmp_path) as api:
+        answer = api.call(method, path)
+        assert (answer.status, answer.headers["allow"]) == (405, allow)

@@ -175,6 +175,11 @@ def test_a_provider_is_kept_covered_and_removed(api: ApiProcess) -> None:
     assert api.call("PUT", "/api/providers/new", {**LOGIN, "clientSecret": "***"}).status == 400
     assert api.call("PUT", "/api/providers/new", {**LOGIN, "requestTimeout": "2m"}).status == 400
     assert [one["name"] for one in api.call("GET", "/api/providers").json["providers"]] == ["login", "other"]
+    pushed = {"url": "https://a.example/", "credential": {"kind": "oauth", "provider": "other"}}
+    assert api.call("PUT", "/api/subscriptions/showing", {"topic": "orders", "delivery": pushed}).status == 201
+    refused = api.call("DELETE", "/api/providers/other")
+    assert (refused.status, "used by showing" in refused.json["detail"]) == (409, True)
+    assert api.call("DELETE", "/api/subscriptions/showing").status == 204
     assert api.call("DELETE", "/api/providers/other").status == 204
     assert api.call("GET", "/api/providers/other").status == 404
     assert "hush-client" not in stored(api)

@@ -170,6 +170,14 @@ def test_a_filter_that_cannot_be_tried_says_why(api: ApiProcess, body: dict[str,
     assert (answer.status, answer.json["code"]) == (400, code)
 
 
+def members(value: Any) -> Iterator[str]:
+    """The names of all members, however deep."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from members(inner)
+
+
 def test_the_delivery_policy_is_read_and_changed_by_itself(api: ApiProcess) -> None:
     api.call("PUT", "/api/topics/paced", {})
     push = {"url": "http://127.0.0.1:9/in", "preset": "hermes", "rate": 5, "retryWaits": ["1s", "5m"]}
@@ -179,6 +187,8 @@ def test_the_delivery_policy_is_read_and_changed_by_itself(api: ApiProcess) -> N
     assert (policy["inForce"]["pace"]["second"], policy["inForce"]["inflight"]) == (5, 100)
     changed = api.call("PUT", "/api/subscriptions/paced/policy", {"preset": "vng", "tries": 3}).json
     assert (changed["inForce"]["ordering"], changed["inForce"]["retry"]["tries"]) == ("strict", 3)
+    assert not [name for name in members(changed["inForce"]) if "_" in name]
+    assert {"attemptTimeout", "askedLongest", "byStatus"} <= set(members(changed["inForce"]))
     shown = api.call("GET", "/api/subscriptions/paced").json["delivery"]
     assert (shown["url"], shown["preset"], shown["rate"]) == ("http://127.0.0.1:9/in", "vng", None)
 

@@ -67,3 +67,17 @@ def test_an_apply_warns_of_callbacks_that_may_not_be_reached(tmp_path: Path) -> 
     with an_api(tmp_path) as api:
         assert api.call("POST", "/api/apply?dryRun=true", document).json["warnings"] == [told]
         assert api.call("POST", "/api/apply", document).json["warnings"] == [told]
+
+
+def test_a_callback_at_an_address_of_the_hub_itself_is_warned_of(tmp_path: Path) -> None:
+    with an_api(tmp_path) as api:
+        api.call("PUT", "/api/topics/orders", {})
+        for host in ("127.0.0.1", "localhost", "[::1]"):
+            to = f"http://{host}:{api.port}/api/topics/orders/events"
+            put = api.call("PUT", "/api/subscriptions/round", {"topic": "orders", "to": to})
+            assert put.status in (200, 201)
+            assert any("is an address of this hub itself" in warning for warning in put.json["warnings"])
+        document = {"subscriptions": [{"name": "round2", "topic": "orders", "to": to}]}
+        assert "is an address of this hub itself" in api.call("POST", "/api/apply", document).json["warnings"][0]
+        other = api.call("PUT", "/api/subscriptions/other", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
+        assert "warnings" not in other.json

@@ -13,6 +13,7 @@ import msgspec
 from tidings.registry.credentials import Consent, Credential, GatewayToken, SigningKey, is_sealed
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import Push, Subscription
+from tidings.registry.rules.callbacks import is_reserved
 
 EXPIRED = "credential-expired"
 UNREADABLE = "credential-unreadable"
@@ -65,7 +66,7 @@ def access_of(subscription: Subscription) -> Access | None:
     push = subscription.delivery
     if not isinstance(push, Push):
         return None
-    headers = {name.lower(): value for name, value in push.headers.items() if is_sealed(value)}
+    headers = {name.lower(): value for name, value in push.headers.items() if is_sealed(value) and not is_reserved(name)}
     origin = "" if push.webhook is None else push.webhook.origin
     credential = push.credential or _gateway_token(push.layout)
     if not (headers or credential or push.signing or origin):

@@ -149,9 +149,6 @@ class Engine:
         self._board.gauge("tidings_inflight", self._schedule.busy)
         self._board.gauge("tidings_open_items", self.ledger.open_items)
         for lane in self._lanes.values():
-            if lane.tally.delivered != lane.reported:
-                self._board.count("tidings_delivered_total", lane.tally.delivered - lane.reported, subscription=lane.name)
-                lane.reported = lane.tally.delivered
             if lane.inflight and lane.shown != lane.state.live.cursor:
                 # Saved, so that what is on its way reads as such although nothing has come of it for a while.
                 lane.shown = lane.state.live.cursor

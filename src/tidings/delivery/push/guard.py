@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
-from tidings.config import PushSettings, ServerSettings
+from tidings.config import AccessSettings, PushSettings, ServerSettings
 from tidings.errors import Misconfigured
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -37,7 +37,8 @@ LOOPBACK: Sequence[Network] = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
 _HOSTS = re.compile(r"(?!\*\.?$)[\w*-]+(\.[\w*-]+)*\.?")
 """Host names, where `*` stands for anything; but not everything at once."""
 
-_WRAPPERS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+_WRAPPERS = (IPv6Network("::ffff:0:0/96"), IPv6Network("::ffff:0:0:0/96"), IPv6Network("64:ff9b::/96"))
+"""IPv4-mapped, IPv4-translated (RFC 2765), and the prefix of NAT64."""
 
 
 class Blocked(Exception):
@@ -98,12 +99,12 @@ def _within(address: Address, networks: Sequence[Network]) -> bool:
 def told(rules: AddressRules, push: PushSettings) -> str:
     """What callbacks may reach beyond public addresses, as a line of the log (SSRF-08)."""
     loopback = all(network in rules.networks for network in LOOPBACK)
-    why = " because the hub listens on loopback only" if push.allow_loopback == "auto" else ""
+    why = " because the hub listens on loopback only and access is open" if push.allow_loopback == "auto" else ""
     allowed = [*push.allow, *([f"this machine itself{why} (push.allow_loopback)"] if loopback else [])]
     return f"callbacks may reach public addresses{' and ' if allowed else ' only'}{', '.join(allowed)}"
 
 
-def rules_of(push: PushSettings, server: ServerSettings) -> AddressRules:
+def rules_of(push: PushSettings, server: ServerSettings, access: AccessSettings) -> AddressRules:
     """The operator's rules. Raises Misconfigured for a setting that is neither a network nor a pattern of host names."""
     networks, hosts = [], set()
     for text in push.allow:
@@ -114,19 +115,20 @@ def rules_of(push: PushSettings, server: ServerSettings) -> AddressRules:
                 wanted = "a network such as 10.1.0.0/16, or host names such as hooks.internal or *.hooks.internal"
                 raise Misconfigured("the setting cannot be read", at="push.allow", found=text, expected=wanted) from None
             hosts.add(text.strip().rstrip(".").lower())
-    if _loopback_allowed(push.allow_loopback, server.host):
+    if _loopback_allowed(push.allow_loopback, server.host, access.mode):
         networks.extend(LOOPBACK)
     return AddressRules(tuple(networks), frozenset(hosts))
 
 
-def _loopback_allowed(setting: str, listens_on: str) -> bool:
+def _loopback_allowed(setting: str, listens_on: str, access: str) -> bool:
+    """Where whoever is on this machine may do everything anyway, a callback to it gives nobody more than they have."""
     match setting:
         case "yes":
             return True
         case "no":
             return False
         case "auto":
-            return listens_on == "localhost" or _is_loopback(listens_on)
+            return access == "open" and (listens_on == "localhost" or _is_loopback(listens_on))
         case other:
             raise Misconfigured("unknown choice", at="push.allow_loopback", found=other, expected="auto, yes or no")
 

@@ -63,7 +63,6 @@ class Outcomes:
     def _failed(self, job: Job, item: Item, outcome: Outcome, verdict: Verdict, now: Instant) -> None:
         lane, policy = job.lane, job.policy
         count_failure(lane.tally, outcome)
-        self._board.count("tidings_attempts_failed_total", subscription=lane.name)
         match verdict:
             case RetryAt(at):
                 self._record(lane, item, "retrying", now, outcome, policy)
@@ -96,7 +95,6 @@ class Outcomes:
             self._bury(lane, item, fault)
         elif self._close(lane, item):
             lane.tally.expired += 1
-            self._board.count("tidings_expired_total")
             self._record(lane, item, "expired", self._now(), Outcome(cause=EXPIRED), lane.policy)
             if item.again:
                 self._ledger.released(lane, item.offset)
@@ -107,7 +105,6 @@ class Outcomes:
         One record for all. The lane's state knows of them already and is saved together with this, so a crash counts them once.
         """
         lane.tally.expired += count
-        self._board.count("tidings_expired_total", count)
         cause = f"{EXPIRED} unread: {count} after {after}" + ("" if end is None else f" and before {end}")
         upto = LAST if end is None else Offset(end - 1)
         record = Attempted(lane.key, Offset(after + 1), "expired", 0, self._now(), None, None, cause, upto=upto)
@@ -120,7 +117,6 @@ class Outcomes:
             return
         head, data = (b"", None) if stored is None else (stored.head, stored.data)
         lane.tally.dead += 1
-        self._board.count("tidings_dead_letters_total", subscription=lane.name)
         burial = Burial(lane.key, item.offset, reason, item.tries, item.since, self._now(), head, data)
         self._ledger.buried(lane, burial)
 

@@ -20,15 +20,11 @@ from tidings.delivery.push.retries import RetryPolicy
 from tidings.registry.credentials import is_sealed
 from tidings.registry.layouts import Horizon
 from tidings.registry.model import ContentMode, Push, Stream
+from tidings.registry.rules.callbacks import is_reserved
 from tidings.registry.rules.retentions import FOREVER, Kept
 from tidings.registry.wishes import BatchForm, DeliveryWishes, Ordering, ProbeMethod, Tracking
 
 T = TypeVar("T")
-
-_NOT_THEIRS = frozenset(
-    ("connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade")
-)
-"""Headers that say how a message is framed or where it goes; a subscription cannot set them."""
 
 _MODES = {
     BatchForm.CLOUDEVENTS: ContentMode.STRUCTURED,
@@ -109,7 +105,7 @@ class Policy(msgspec.Struct, frozen=True):
 
 def _is_theirs(name: str, value: str) -> bool:
     """Sealed headers are opened only when they are sent; see `credentials`."""
-    return name.lower() not in _NOT_THEIRS and not is_sealed(value)
+    return not is_reserved(name) and not is_sealed(value)
 
 
 def _headers(push: Push) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidings.clock import Clock
-from tidings.config import PushSettings, ServerSettings
+from tidings.config import Settings
 from tidings.delivery.push.guard import Guard, rules_of, told
 from tidings.delivery.push.name_lookup import SystemLookup
 from tidings.delivery.push.ways import Ways, authorities_in
@@ -12,8 +12,9 @@ from tidings.delivery.push.ways import Ways, authorities_in
 class Reach:
     """The way out. One event loop; `close` at the end."""
 
-    def __init__(self, push: PushSettings, server: ServerSettings, clock: Clock) -> None:
-        self.rules = rules_of(push, server)
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        push = settings.push
+        self.rules = rules_of(push, settings.server, settings.access)
         self.sentence = told(self.rules, push)
         self._lookup = SystemLookup(push.connect_timeout, clock)
         self.guard = Guard(self.rules, self._lookup)

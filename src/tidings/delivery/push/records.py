@@ -12,6 +12,9 @@ from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.port import DeadLetter, DeliveryRecord
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 
+ENDS = ("delivered", "dead", "expired", "skipped", "waiting")
+"""Facts after which attempts are counted from one again: it is final, or waits behind the breaker."""
+
 
 class Standing(msgspec.Struct, frozen=True):
     """A lane's own state as it was saved last, and the word for it (active, suspended, disabled, open, …, deleted)."""
@@ -21,11 +24,19 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Last(msgspec.Struct, frozen=True):
-    """The newest fact about an event, how many facts there are, and when the first of them was."""
+    """The newest fact about an event, when the first one was, and the attempts of all that came to an end.
+
+    Not every attempt is a fact (`tracking`), but the fact that ends a row of attempts says how many there were.
+    """
 
     record: DeliveryRecord
-    count: int
+    ended: int
     first_at: Instant
+
+    @property
+    def attempts(self) -> int:
+        """All attempts, those included that have not come to an end."""
+        return self.ended + (0 if self.record.state in ENDS else self.record.tries)
 
 
 class Kept(msgspec.Struct, frozen=True):

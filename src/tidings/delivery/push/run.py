@@ -82,7 +82,7 @@ class Worker:
         self._parts = parts
         self._board = board
         self._clock = clock
-        self._reach = Reach(push, settings.server, clock)
+        self._reach = Reach(settings, clock)
         logger.info(self._reach.sentence)
         self._sender = self._made_sender(self._reach.ways)
         ids = DeliveryIds(hub_key(settings.data).reveal())

@@ -36,7 +36,8 @@ STOPPED = frozenset(("suspended", "disabled", "open"))
 class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one event for one subscription.
 
-    `attempts` are those recorded; `at` is when it changed last; `history` is given, newest first, when one event is asked for.
+    `attempts` are those that were made, as far back as records go; `at` is when it changed last; `history` is given, newest
+    first, when one event is asked for.
     `upto`: it stands for all of the lane's events up to there, of which nothing more is known.
     """
 
@@ -72,7 +73,7 @@ def status_of(
     made = _from(lane, position, word, last)
     return msgspec.structs.replace(
         made,
-        attempts=max(made.attempts, item.tries if item is not None else 0),
+        attempts=(last.ended if last is not None else 0) + item.tries if item is not None else made.attempts,
         first_at=made.first_at or (item.since or None if item is not None else None),
         cause=cause or made.cause,
         next_due=item.due if item is not None and waits else None,
@@ -117,7 +118,7 @@ def _from(lane: LaneNumber, position: Position, word: str, last: Last | None) ->
         lane=lane,
         position=position,
         state=word,
-        attempts=last.count,
+        attempts=last.attempts,
         first_at=last.first_at,
         at=record.at,
         status=record.status,

@@ -11,7 +11,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.delivery.push.port import DeliveryRecord
-from tidings.delivery.push.records import Last, RecordsReader, Standing
+from tidings.delivery.push.records import ENDS, Last, RecordsReader, Standing
 from tidings.delivery.push.status import OPEN, DeliveryStatus, status_of
 from tidings.log.block import offsets_of
 from tidings.log.port import LanesReader
@@ -186,7 +186,8 @@ class _Look:
 
 
 def _newest(history: Sequence[DeliveryRecord]) -> Last | None:
-    return Last(history[0], len(history), history[-1].at) if history else None
+    ended = sum(one.tries for one in history if one.state in ENDS)
+    return Last(history[0], ended, history[-1].at) if history else None
 
 
 def _covers(record: DeliveryRecord, offset: Offset) -> bool:

@@ -20,6 +20,7 @@ from tidings.facades.horizon.callers import Client, entered, identified
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.horizon.standing import Shelf
+from tidings.facades.methods import allowed_methods
 from tidings.facades.parts import Parts
 from tidings.facades.shape_faults import decoded, faults_of
 from tidings.server.asgi import BodyBudget, ClientLeft, read_body
@@ -130,6 +131,9 @@ async def _http(request: Request, error: Exception) -> Response:
     detail = f"there is nothing at {request.url.path}" if status is HTTPStatus.NOT_FOUND else str(error.detail)
     refused = answer_refusal(plain_refusal(status, detail))
     refused.headers.update(error.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        # The router names the methods of one route only.
+        refused.headers["allow"] = allowed_methods(request)
     return refused
 
 

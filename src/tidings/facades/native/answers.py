@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from tidings.errors import InvalidDocument, TidingsError
+from tidings.facades.methods import allowed_methods
 from tidings.facades.shape_faults import faults_of
 from tidings.problems import Problem, problem_of, transport_problem, unexpected
 
@@ -59,13 +61,14 @@ async def _shape(request: Request, error: Exception) -> Response:
 async def _http(request: Request, error: Exception) -> Response:
     """What the router itself refuses: no such path, no such method."""
     assert isinstance(error, HTTPException)
-    from http import HTTPStatus
-
     status = HTTPStatus(error.status_code)
     detail = f"there is nothing at {request.url.path}" if status == HTTPStatus.NOT_FOUND else str(error.detail)
     problem = transport_problem(status, status.phrase.lower().replace(" ", "-"), detail)
     refused = answer(msgspec.structs.replace(problem, instance=request.url.path))
     refused.headers.update(error.headers or {})
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        # The router names the methods of one route only.
+        refused.headers["allow"] = allowed_methods(request)
     return refused
 
 

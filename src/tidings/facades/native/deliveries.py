@@ -49,7 +49,7 @@ class DeliveryView(Wire):
     id: str = Field(description="The delivery's id, as every request with it carries it.")
     cursor: str
     state: State
-    tries: int = Field(description="Attempts that are recorded.")
+    tries: int = Field(description="Attempts that were made, as far back as records go.")
     published: str | None = Field(description="When the event was published; null when the log has it no more.")
     first_at: str | None
     at: str | None = Field(description="When it changed last.")

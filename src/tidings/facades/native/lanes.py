@@ -14,6 +14,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from tidings.access.principals import Principal
+from tidings.clock import Instant
 from tidings.delivery.push.port import BreakerView, Counts, LaneView
 from tidings.errors import Malformed
 from tidings.facades.commanding import command
@@ -133,8 +134,8 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
     return StateView(
         state=lane.state,
         reason=detail.disabled,
-        breaker=None if detail.breaker is None else _breaker(detail.breaker),
-        paused_until=time_of(detail.paused_until),
+        breaker=None if detail.breaker is None else _breaker(detail.breaker, parts.clock.now()),
+        paused_until=time_of(_ahead(detail.paused_until, parts.clock.now())),
         rate=detail.rate,
         rate_mode=detail.mode,
         lag=parts.lanes.count_after(lane.lane, lane.low_water, EMBEDDED),
@@ -150,18 +151,23 @@ def state_view(parts: Parts, lane: LaneView) -> StateView:
     )
 
 
+def _ahead(instant: Instant | None, now: Instant) -> Instant | None:
+    """The time, if it is still to come: a lane is saved when something happens, and a pause simply ends."""
+    return instant if instant is not None and instant > now else None
+
+
 def _counts(counts: Counts) -> CountsView:
     return CountsView(**{**msgspec.structs.asdict(counts), "last_delivered": time_of(counts.last_delivered)})
 
 
-def _breaker(breaker: BreakerView) -> BreakerBody:
+def _breaker(breaker: BreakerView, now: Instant) -> BreakerBody:
     return BreakerBody(
         status=breaker.status,
         origin=cursor_at(Position(EMBEDDED, breaker.origin)),
         last_opened=time_of(breaker.last_opened),
         modified=time_of(breaker.modified),
         loops=breaker.loops,
-        postponed_until=time_of(breaker.postponed_until),
+        postponed_until=time_of(_ahead(breaker.postponed_until, now)),
         probed_at=time_of(breaker.probed_at),
         probe=breaker.probe,
         why=breaker.why,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from fastapi import APIRouter
+from pydantic.alias_generators import to_camel
 
 from tidings.access.principals import Principal
 from tidings.delivery.push.policy import Policy, policy_of
@@ -46,9 +47,15 @@ def _view(parts: Parts, subscription: Subscription) -> PolicyView:
 def _in_force(policy: Policy) -> dict[str, Any]:
     """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
-    return {
-        name: value for name, value in plain.items() if name not in ("url", "headers", "kept", "layout") and value is not None
-    }
+    hidden = ("url", "headers", "kept", "layout")
+    return {to_camel(name): _in_camel_case(value) for name, value in plain.items() if name not in hidden and value is not None}
+
+
+def _in_camel_case(value: Any) -> Any:
+    """Members as every other of this API is spelled; statuses and classes of answers stay what they are."""
+    if isinstance(value, dict):
+        return {to_camel(name) if "_" in name else name: _in_camel_case(inner) for name, inner in value.items()}
+    return value
 
 
 @router.get("/api/subscriptions/{name:path}/policy")

@@ -122,5 +122,5 @@ async def get_provider(name: str, parts: PartsOf, caller: Caller) -> ProviderBod
 
 @router.delete("/api/providers/{name:path}", status_code=HTTPStatus.NO_CONTENT)
 async def delete_provider(name: str, parts: PartsOf, caller: Caller) -> None:
-    """End a provider. Subscriptions that ask for it fail with `credential-no-provider` once their tokens have run out."""
+    """End a provider. One that subscriptions ask for tokens is kept: 409 says which they are."""
     await changing.end(parts, Ending(Provider, _provider_of(parts, caller, name).name), caller.name)

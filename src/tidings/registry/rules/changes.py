@@ -17,6 +17,7 @@ from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, Ending
 from tidings.registry.rules.approvals import approvals_after, sourced
+from tidings.registry.rules.credentials import provider_named_by
 from tidings.registry.rules.feeds import settled_feed
 from tidings.registry.rules.keys import WORDS, Key, Place, canonical, key_of
 from tidings.registry.rules.references import check_references
@@ -62,6 +63,7 @@ def plan_change(world: World, puts: Sequence[Document], endings: Sequence[Ending
     changed = tuple(document for document in numbered if not _stands(before, document))
     direct = Plan(changed, (*ended, *_exposures_left(before, ended)), numbers)
     after = applied(before, direct, before.revision)
+    _refuse_needed_providers(after, ended)
     check_references(puts, changed, after)
     return _with_approvals(before, _with_askers(direct, after, ended))
 
@@ -181,11 +183,28 @@ def _with_askers(plan: Plan, after: Snapshot, ended: Mapping[Key, bool]) -> Plan
     return Plan((*plan.puts, *trimmed), (*plan.ends, *taken_along), plan.numbers)
 
 
+def _refuse_needed_providers(after: Snapshot, ended: Collection[Key]) -> None:
+    """A provider whose tokens a subscription shows cannot end before it: its deliveries would all fail."""
+    names = {key.name for key in ended if key.kind == "provider"}
+    if not names:
+        return
+    users = [(s, name) for s in after.subscriptions.values() if (name := provider_named_by(s)) in names]
+    for provider in sorted(names):
+        using = [s for s, name in users if name == provider]
+        if using:
+            raise Conflict(
+                f"the provider {provider} is used by {_listed(using)}", expected="give them another credential first"
+            )
+
+
 def _by_name(subscription: Subscription) -> Sequence[Name]:
     return subscription.source.topics if isinstance(subscription.source, TopicsSource) else ()
 
 
 def _asked_for(topic: Name, asking: Sequence[Subscription]) -> Conflict:
-    names = ", ".join(sorted(str(s.name) for s in asking)[:NAMED])
-    more = f" and {len(asking) - NAMED} more" if len(asking) > NAMED else ""
-    return Conflict(f"the topic {topic} has subscriptions: {names}{more}", expected="delete them first, or force it")
+    return Conflict(f"the topic {topic} has subscriptions: {_listed(asking)}", expected="delete them first, or force it")
+
+
+def _listed(subscriptions: Sequence[Subscription]) -> str:
+    names = ", ".join(sorted(str(s.name) for s in subscriptions)[:NAMED])
+    return names + (f" and {len(subscriptions) - NAMED} more" if len(subscriptions) > NAMED else "")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -23,7 +24,7 @@ from tidings.registry.credentials import (
     Token,
     is_sealed,
 )
-from tidings.registry.model import Provider, Push, Snapshot, Subscription
+from tidings.registry.model import Name, Provider, Push, Snapshot, Subscription
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import HEADER_CHARACTERS, url_fault
 from tidings.registry.rules.names import name_fault, namespace_fault, parse_name
@@ -133,6 +134,15 @@ def unknown_provider_faults(document: Document, after: Snapshot) -> Iterator[Fau
         case Subscription(delivery=Push(credential=OAuth(provider=provider))):
             if provider_of(provider, after) is None:
                 yield "delivery.credential.provider", f"there is no provider {provider}"
+
+
+def provider_named_by(subscription: Subscription) -> Name | None:
+    """The provider that a subscription asks for its tokens."""
+    match subscription.delivery:
+        case Push(credential=OAuth(provider=provider)):
+            with suppress(Malformed):
+                return parse_name(provider)
+    return None
 
 
 def provider_of(name: str, snapshot: Snapshot) -> Provider | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tidings.registry.rules.values import Fault, between
-from tidings.registry.wishes import PRESETS, BatchForm, DeliveryWishes, Ordering
+from tidings.registry.wishes import BATCHING_PRESETS, PRESETS, BatchForm, DeliveryWishes, Ordering
 
 DAY = 86400.0
 MEANINGS = ("delivered", "retry", "wait", "pause", "give-up", "disable")
@@ -80,4 +80,5 @@ def _waits(waits: tuple[float, ...]) -> Iterator[Fault]:
 
 
 def _batches(wishes: DeliveryWishes) -> bool:
-    return any((wishes.batch_size, wishes.batch_time, wishes.batch_bytes)) or wishes.batch_form in tuple(BatchForm)
+    stated = any((wishes.batch_size, wishes.batch_time, wishes.batch_bytes)) or wishes.batch_form in tuple(BatchForm)
+    return stated or wishes.preset in BATCHING_PRESETS

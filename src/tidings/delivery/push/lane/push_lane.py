@@ -76,7 +76,7 @@ class PushLane:
             "name",
             "neglected",
         ),
-        *("pace", "policy", "pushing", "queued", "reported", "shown", "standing", "state", "tally", "target"),
+        *("pace", "policy", "pushing", "queued", "shown", "standing", "state", "tally", "target"),
         *("waited_held", "waited_turn", "window"),
     )
 
@@ -104,7 +104,6 @@ class PushLane:
         self.alarm = math.inf
         self.listener: Listener | None = None
         self.counted = 0
-        self.reported = tally.delivered
         self.shown = state.live.cursor
         self.neglected = math.inf
 

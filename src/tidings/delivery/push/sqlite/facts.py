@@ -9,7 +9,7 @@ from typing import Any
 
 from tidings.clock import Instant
 from tidings.delivery.push.port import DeliveryRecord
-from tidings.delivery.push.records import Last
+from tidings.delivery.push.records import ENDS, Last
 from tidings.delivery.push.sqlite.bins import bins_between
 from tidings.delivery.push.store import LaneKey
 from tidings.log.position import Offset, Position
@@ -22,8 +22,9 @@ MOST_RANGES = 100
 _ATTEMPT = 'number, partition, "offset", state, tries, at, status, milliseconds, cause, target, upto'
 _HERE = "lane = ? AND partition = ?"
 _NEWEST = f"""
-SELECT {", ".join(f"newest.{column}" for column in _ATTEMPT.split(", "))}, oldest.at, facts.count FROM (
-  SELECT max(number) AS last, min(number) AS first, count(*) AS count FROM attempts
+SELECT {", ".join(f"newest.{column}" for column in _ATTEMPT.split(", "))}, oldest.at, facts.ended FROM (
+  SELECT max(number) AS last, min(number) AS first,
+    sum(CASE WHEN state IN ({", ".join(f"'{state}'" for state in ENDS)}) THEN tries ELSE 0 END) AS ended FROM attempts
   WHERE {_HERE} AND "offset" > ? AND "offset" < ? AND upto IS NULL GROUP BY "offset") AS facts
 JOIN attempts AS newest ON newest.number = facts.last JOIN attempts AS oldest ON oldest.number = facts.first"""
 _PACKED = (
@@ -65,9 +66,9 @@ def history(rows: Rows, base: int, key: LaneKey, offset: Offset, limit: int) -> 
 def last_between(rows: Rows, base: int, key: LaneKey, above: Offset, below: Offset) -> dict[Offset, Last]:
     """The newest fact about every event between two offsets."""
     found: dict[Offset, Last] = {}
-    for *row, first_at, count in rows(_NEWEST, (*key, above, below)):
+    for *row, first_at, ended in rows(_NEWEST, (*key, above, below)):
         record = attempt(row, base)
-        found[record.position.offset] = Last(record, count, first_at)
+        found[record.position.offset] = Last(record, ended, first_at)
     newest_wins(found, ((one.position.offset, Last(one, 1, one.at)) for one in _firsts(rows, base, key, above + 1, below - 1)))
     return found
 
@@ -80,7 +81,7 @@ def newest_wins(found: dict[Offset, Last], more: Iterable[tuple[Offset, Last]]) 
             found[offset] = last
         else:
             record = max(other.record, last.record, key=age)
-            found[offset] = Last(record, other.count + last.count, min(other.first_at, last.first_at))
+            found[offset] = Last(record, other.ended + last.ended, min(other.first_at, last.first_at))
 
 
 def age(record: DeliveryRecord) -> tuple[int, int]:
