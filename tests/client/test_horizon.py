@@ -50,8 +50,8 @@ def test_each_claim_is_checked(claims: dict[str, Any], why: str) -> None:
         verify_horizon_token(a_token(**claims), KEY.jwks, EXPECTED)
 
 
-@pytest.mark.parametrize("token", ["", "Bearer x", "Bearer a.b.c", a_token(OTHER)])
-def test_what_the_issuer_did_not_sign_is_refused(token: str) -> None:
+@pytest.mark.parametrize("token", [None, "", "Bearer x", "Bearer a.b.c", a_token(OTHER)])
+def test_what_the_issuer_did_not_sign_is_refused(token: str | None) -> None:
     with pytest.raises(NotVerified):
         verify_horizon_token(token, KEY.jwks, EXPECTED)
 

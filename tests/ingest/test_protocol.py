@@ -216,6 +216,21 @@ def test_garbage_after_a_good_request_is_refused_and_the_good_one_is_answered() 
         assert is_problem(read_answer(connection), 400, "malformed-http")
 
 
+async def too_large(scope: Any, receive: Any, send: Any) -> None:
+    """Refuses at once, with the body still on its way."""
+    await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"no"})
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_whoever_is_refused_in_the_middle_reads_why_though_the_connection_ends(version: bytes) -> None:
+    size = 20 << 20
+    with a_server(too_large) as port:
+        head = b"POST / HTTP/%b\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % (version, size)
+        answer = exchange(port, head + b"x" * size)
+    assert (answer.status, answer.body) == (413, b"no")
+
+
 def test_a_request_that_offers_http2_keeps_its_body() -> None:
     request = (
         b"POST / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAEA\r\n"

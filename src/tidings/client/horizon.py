@@ -26,13 +26,14 @@ class ExpectedToken:
 
 
 def verify_horizon_token(
-    authorization: str, keys: Mapping[str, Any], expected: ExpectedToken, now: float | None = None
+    authorization: str | None, keys: Mapping[str, Any], expected: ExpectedToken, now: float | None = None
 ) -> Mapping[str, Any]:
     """The claims of a callback's token; raises NotVerified unless issuer, signature, time, client, publisher and subscriber hold.
 
-    `authorization` is the header as it came, `keys` the set of keys (JWKS) that the issuer shows.
+    `authorization` is the header as it came, None where there is none; `keys` the set of keys (JWKS) that the issuer shows.
     """
-    token = authorization.removeprefix("Bearer ").strip()
+    _check(authorization, "there is no token")
+    token = (authorization or "").removeprefix("Bearer ").strip()
     claims = _signed(token, keys)
     _check(claims.get("iss") in expected.issuers, "the issuer is not trusted")
     expires = claims.get("exp")

@@ -169,6 +169,8 @@ class LimitedProtocol(HttpToolsProtocol):
         # The transport forgets its protocol when the connection is lost.
         self.cycle.connection = self  # type: ignore[attr-defined]
         self._open.append(self.cycle)
+        if self.cycle is not None and not self.cycle.keep_alive:
+            self.cycle.transport = _Lingering(self)  # type: ignore[assignment]
         if self.cycle is not None and self.scope["http_version"] == "1.0":
             self.cycle.send = _Unchunked(self.cycle)  # type: ignore[method-assign]
 
@@ -211,6 +213,19 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
             return
         self.transport.write(raw_answer(problem))
+        self._linger()
+
+    def end(self) -> None:
+        """Close, after an answer. Whoever is still sending reads it only if what comes is taken for a while."""
+        if self.phase is Phase.BODY and not self.transport.is_closing():
+            self.phase = Phase.REFUSED
+            self.since = self.loop.time()
+            self._linger()
+        else:
+            self.transport.close()
+
+    def _linger(self) -> None:
+        """Say that nothing more follows, and pass over what comes; the sweep closes."""
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -292,6 +307,19 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._unparsed:
             self.on_message_complete()
         return rest
+
+
+class _Lingering:
+    """The transport of a connection that ends with its answer."""
+
+    def __init__(self, protocol: LimitedProtocol) -> None:
+        self._protocol = protocol
+
+    def close(self) -> None:
+        self._protocol.end()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._protocol.transport, name)
 
 
 class _Unchunked:

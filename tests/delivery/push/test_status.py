@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
+from tidings.delivery.push.breaker import Breaker, Status
 from tidings.delivery.push.causes import sentence, target_of
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
@@ -45,6 +47,13 @@ def behind_a_breaker(*taken: int) -> LaneState:
     return state
 
 
+def in_order(cursor: int, **tries: int) -> LaneState:
+    """A lane with an order, whose breaker was open until 7."""
+    state = a_lane(cursor, **tries)
+    state.breaker = Breaker(status=Status.REPUBLISHING, until=Offset(7))
+    return state
+
+
 @pytest.mark.parametrize(
     ("word", "state", "fact", "expected"),
     [
@@ -62,7 +71,12 @@ def behind_a_breaker(*taken: int) -> LaneState:
         ("active", a_lane(9, a5=0), "dead", "redelivering"),
         ("open", a_lane(9, a5=0), "dead", "waiting"),
         ("active", a_lane(4), "delivered", "redelivering"),
-        ("republishing", behind_a_breaker(), None, "waiting"),
+        ("open", behind_a_breaker(), None, "waiting"),
+        ("republishing", behind_a_breaker(), None, "redelivering"),
+        ("republishing", in_order(4), None, "redelivering"),
+        ("republishing", in_order(9, o5=0), None, "redelivering"),
+        ("republishing", in_order(9, o5=1), "retrying", "retrying"),
+        ("republishing", in_order(9), "delivered", "delivered"),
         ("republishing", behind_a_breaker(4, 5), None, "redelivering"),
         ("republishing", behind_a_breaker(4, 5, 6), "delivered", "redelivering"),
         ("republishing", behind_a_breaker(6), "delivered", "delivered"),
@@ -82,6 +96,12 @@ def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, ex
         )
     if expected == "retrying":
         assert (found.next_due, found.attempts, found.cause, found.first_at) == (900, 4, "timeout", 50)
+
+
+def test_what_expired_before_it_was_sent_has_no_attempts() -> None:
+    never_sent = Last(msgspec.structs.replace(a_fact("expired"), tries=0), 0, Instant(50))
+    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), Standing("active", a_lane(9)), never_sent)
+    assert (found.state, found.attempts) == ("expired", 0)
 
 
 def test_an_event_that_was_skipped_says_so_unless_something_newer_is_known() -> None:

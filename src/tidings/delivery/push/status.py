@@ -5,7 +5,7 @@ processed       it is in the lane and nothing was tried yet
 waiting         the same, or parked, while the lane sends nothing (breaker open, suspended, disabled)
 sending         it is on its way for the first time
 retrying        attempts failed, and there will be another
-redelivering    it was final, or waited behind the breaker, and is sent again
+redelivering    it was final and is sent again, or waited behind the breaker and goes out now that it closes
 delivered       the subscriber has it
 dead            given up: a dead letter
 expired         its retention ended first
@@ -31,6 +31,7 @@ OPEN = frozenset(("processed", "waiting", "sending", "retrying", "redelivering")
 FINAL = frozenset(("delivered", "dead", "expired", "skipped", "deleted", "unrecorded"))
 STATES = OPEN | FINAL
 STOPPED = frozenset(("suspended", "disabled", "open"))
+REPUBLISHING = "republishing"
 
 
 class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,10 +86,12 @@ def _in_lane(offset: Offset, standing: Standing, last: Last | None) -> tuple[Ite
     state, stopped = standing.state, standing.word in STOPPED
     item = state.item_of(offset)
     if item is not None:
-        again = item.again or state.in_waited(item)
+        again = item.again or state.in_waited(item) or (_republished(offset, standing) and not item.tries)
         word = "redelivering" if again else "retrying" if item.tries else "sending"
     elif state.waits(offset):
-        word = "waiting"
+        word = "redelivering" if standing.word == REPUBLISHING else "waiting"
+    elif _republished(offset, standing) and offset > state.live.place:
+        word = "redelivering"
     elif offset > state.live.place:
         # What was final before and lies ahead again was rewound.
         word = "redelivering" if last is not None and last.record.state in FINAL else "processed"
@@ -97,6 +100,11 @@ def _in_lane(offset: Offset, standing: Standing, last: Last | None) -> tuple[Ite
     if word and standing.word == "deleted":
         return item, "deleted"
     return item, "waiting" if word and stopped else word
+
+
+def _republished(offset: Offset, standing: Standing) -> bool:
+    """Whether an event waited behind the breaker of a lane with an order, which has one window for all of its events."""
+    return standing.word == REPUBLISHING and offset <= standing.state.breaker.until
 
 
 def _final(lane: LaneNumber, position: Position, last: Last | None, ranges: Iterable[DeliveryRecord]) -> DeliveryStatus:

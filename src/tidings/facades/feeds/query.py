@@ -1,4 +1,7 @@
-"""The parameters of a feed request, read in the order in which they are judged. Unknown ones are ignored (FEED-21)."""
+"""The parameters of a feed request, read in the order in which they are judged.
+
+Unknown ones are ignored (FEED-21), unless they look like a known one with a slip of the pen.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from urllib.parse import parse_qsl
 from tidings.delivery.feeds.lines import Types
 from tidings.delivery.feeds.pages import Wish
 from tidings.facades.feeds.refusals import refused
+from tidings.facades.parameters import meant_by
 
 PAGE, LARGEST_PAGE = 100, 10_000
 LONGEST_WAIT = 60
@@ -17,19 +21,28 @@ LARGEST = (1 << 63) - 1
 MOST_DIGITS = 1000
 """What is longer is not taken for a number: reading it would take longer and longer."""
 
+KNOWN = (
+    *("n", "cursor", "token", "partition", "pagesizehint", "wait", "event-types", "skip-event-types", "headers"),
+    *("cursorset", "store_cursor", "resume"),
+)
+
 _CURSOR_N = re.compile(r"cursor(0|[1-9]\d{0,5})", re.ASCII)
 _LIKE_CURSOR_N = re.compile(r"cursor\d+", re.ASCII)
+_NUMBERED = re.compile(r"cursor[^a-zA-Z]+")
 _NUMBER = re.compile(r"0|[1-9]\d*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 
 
 class Query:
-    """What stands behind the `?`. A raw `;` is part of its value."""
+    """What stands behind the `?`. A raw `;` is part of its value. Raises Refused for what is a known one misspelled."""
 
     def __init__(self, raw: bytes) -> None:
         self._values: dict[str, list[str]] = {}
         for name, value in parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True, separator="&"):
             self._values.setdefault(name, []).append(value)
+        for name in self._values:
+            if name not in KNOWN and not _NUMBERED.fullmatch(name) and (meant := meant_by(name, KNOWN)):
+                raise refused("parameter-unknown", f"there is no parameter {name[:100]}; did you mean {meant}?")
 
     def __contains__(self, name: str) -> bool:
         return name in self._values

@@ -24,6 +24,7 @@ TITLES: Mapping[str, str] = {
     "resume-invalid": "This cannot be resumed",
     "resume-unknown": "Nothing was stored to resume from",
     "parameter-repeated": "A parameter is given twice",
+    "parameter-unknown": "A parameter is misspelled",
     "token-stale": "The partitions have changed, discover them again",
     "not-found": "There is nothing of that name",
     "method-not-allowed": "This method means nothing here",

@@ -13,15 +13,17 @@ from tidings.errors import EventFault, InvalidEvent, Malformed, NotFound
 from tidings.events import jsontext
 from tidings.events.horizon import is_json
 from tidings.facades.horizon.fields import violations
-from tidings.facades.horizon.names import SPECIFIED, topic_name
+from tidings.facades.horizon.names import PREFIX, ROVER, SPECIFIED, paper_name, topic_name
 from tidings.facades.horizon.refusals import Refusal
 from tidings.ingest.admit import UNCHECKED, Admission
 from tidings.ingest.intake import Intake
+from tidings.registry.model import Name, Paper
 from tidings.registry.rules import listed
 
 NOT_VALID = "Event did not pass the validation."
 NOT_FOUND = "The event type {type} could not be found."
 NOT_OWNED = "The event type does not belong to publisher with id '{client}'"
+OTHER_ZONE = "{client} is listed as additional publisher, but it is in the zone {zone}, and the type is exposed in {wanted}"
 NOT_SCHEMA = "Event of type {type} with id {id} does not comply with the given schema."
 TOO_LARGE = "The payload is too large to be published"
 WRONG_REALM = "Realm {realm} does not match environment {environment}."
@@ -58,9 +60,25 @@ def may_publish(admission: Admission, by: Principal) -> bool:
     return by.may(Right.PUBLISH, admission.name) and listed(by.name, publishers)
 
 
-def not_owned(client: str) -> Refusal:
-    """The refusal of a client that is neither owner nor additional publisher."""
-    return Refusal(HTTPStatus.FORBIDDEN, "Forbidden", NOT_OWNED.format(client=client))
+def not_owned(client: str, found: Admission, papers: Mapping[Name, Paper]) -> Refusal:
+    """The refusal of a client that is neither owner nor additional publisher, or is one of another zone (HOR-21)."""
+    told = NOT_OWNED.format(client=client)
+    zones = _zones(client, found, papers)
+    return Refusal(HTTPStatus.FORBIDDEN, "Forbidden", told if zones is None else f"{told}: {zones}")
+
+
+def _zones(client: str, found: Admission, papers: Mapping[Name, Paper]) -> str | None:
+    """That the client is listed by who exposes the type, but is in another zone; None where it is not so."""
+    environment = found.name.namespace.removeprefix(PREFIX)
+    owner = "" if found.exposure is None else found.exposure.owner
+    own, exposing = (papers.get(paper_name(environment, ROVER, one)) for one in (client, owner))
+    if own is None or exposing is None:
+        return None
+    entries = exposing.text["spec"].get("exposures") or ()
+    entry: Mapping[str, Any] = next((one for one in entries if one.get("eventType") == found.name.name), {})
+    if client not in (entry.get("additionalPublisherIds") or ()):
+        return None
+    return OTHER_ZONE.format(client=client, zone=own.text["spec"].get("zone"), wanted=exposing.text["spec"].get("zone"))
 
 
 def checked_payload(members: Mapping[str, Any]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from fastapi import APIRouter, Query
 
 from tidings.delivery.push.port import BreakerView
-from tidings.errors import NotFound
 from tidings.facades.commanding import command
 from tidings.facades.horizon.asking import Asked, AskedBy
 from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
@@ -77,11 +76,12 @@ def _breakers(asked: Asked) -> Iterator[tuple[Subscription, BreakerView | None]]
 
 
 def _own(asked: Asked, subscription: str) -> Subscription:
+    what = f"the callback subscription {subscription[:80]}"
     for one in _callbacks(asked):
         if one.name.name == subscription:
-            asked.client.require((one.owner,), f"the subscription {subscription}")
+            asked.client.require((one.owner,), what)
             return one
-    raise NotFound(f"there is no callback subscription {subscription}")
+    raise asked.client.absent(what)
 
 
 def _callbacks(asked: Asked) -> Iterator[Subscription]:

@@ -35,7 +35,13 @@ class Client:
     def require(self, owners: tuple[str, ...], what: str) -> None:
         """Raise Forbidden unless they act for one of these."""
         if not any(self.acts_for(owner) for owner in owners):
-            raise Forbidden(f"{what} does not belong to {self.id}")
+            raise self.absent(what)
+
+    def absent(self, what: str) -> Forbidden | NotFound:
+        """What is told of something that is not there. Whoever may not see everything cannot tell it from what is not theirs."""
+        if self.admin or self.unchecked:
+            return NotFound(f"there is no such thing: {what}")
+        return Forbidden(f"{what} does not belong to {self.id}, or there is none")
 
 
 def client_of(principal: Principal, *, unchecked: bool) -> Client:

@@ -27,9 +27,10 @@ _GET: dict[int | str, dict[str, Any]] = {
 @router.get("/v1/{environment}/data/{subscription}/{message}", responses=_GET, response_class=Response)
 async def data(subscription: str, message: str, asked: AskedBy) -> Response:
     """The payload of an event, for its subscriber; any number of times, until its retention ends."""
-    found = known(asked, subscription)
+    what = f"the subscription {subscription[:80]}"
+    found = known(asked, subscription, what)
     if not asked.client.unchecked and asked.client.id != found.owner:
-        raise Forbidden(f"the subscription {subscription} does not belong to {asked.client.id}")
+        raise Forbidden(f"{what} does not belong to {asked.client.id}, or there is none")
     require_active(asked.parts.snapshot, found)
     position = position_of(asked.parts, found.lane, message)
     if position is None:

@@ -279,7 +279,7 @@ async def published(
     name = topic_name(asked.environment, event_type)
     topic, exposure = asked.parts.snapshot.topics.get(name), asked.parts.snapshot.exposures.get(name)
     if topic is None or exposure is None:
-        raise NotFound(f"there is no event type {event_type}")
+        raise asked.client.absent(f"the event type {event_type[:80]}")
     _require_owner(asked, exposure)
     span = _span(since, until, event, cursor, limit)
     return await asyncio.to_thread(_published, asked, topic, span)
@@ -290,7 +290,7 @@ def _require_owner(asked: Asked, exposure: Exposure) -> None:
     client = asked.client
     additional = client.id in exposure.publishers and client.id != exposure.owner
     if not client.acts_for(exposure.owner) or (additional and not client.admin and not client.unchecked):
-        raise Forbidden(f"the event type {exposure.topic.name} does not belong to {client.id}")
+        raise Forbidden(f"the event type {exposure.topic.name[:80]} does not belong to {client.id}, or there is none")
 
 
 def _published(asked: Asked, topic: Topic, span: Span) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from tidings import __version__
 from tidings.config import Settings
@@ -14,6 +14,7 @@ from tidings.facades.horizon.described import describe
 from tidings.facades.horizon.ground import Ground
 from tidings.facades.horizon.standing import Shelf
 from tidings.facades.parts import Parts
+from tidings.facades.route_parameters import only_declared
 
 ABOUT = (
     "The Horizon door: documents are applied, subscriptions approved, deliveries looked at and sent again. "
@@ -37,8 +38,9 @@ def management_app(parts: Parts) -> FastAPI:
     app.state.ground = ground_of(parts)
     app.state.shelf = Shelf(app.state.ground)
     install(app)
-    for resource in (rover_api, listings_api, subscriptions_api, events_api, breakers_api, data_api, keys_api):
-        app.include_router(resource.router)
+    for resource in (rover_api, listings_api, subscriptions_api, events_api, breakers_api, data_api):
+        app.include_router(resource.router, dependencies=[Depends(only_declared)])
+    app.include_router(keys_api.router)
     describe(app)
     return app
 

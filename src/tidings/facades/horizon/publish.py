@@ -136,7 +136,7 @@ class Publish:
         if isinstance(found, Refusal):
             return found
         if not self._parts.trusting and not admission.may_publish(found, by):
-            return admission.not_owned(by.client_id or by.name)
+            return admission.not_owned(by.client_id or by.name, found, self._parts.snapshot.papers)
         at = self._parts.clock.now()
         event = self._event(members, raw, at, kept, self._notes(by, "" if environment == written else written))
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tidings.facades.horizon.applying import Given
-from tidings.facades.horizon.names import ROVER, subscription_id, subscription_name, topic_name
+from tidings.facades.horizon.names import ROVER, TAKEN, subscription_id, subscription_name, topic_name
 from tidings.facades.horizon.places import Finding
 from tidings.facades.horizon.rovers import ExposureWish, Rover
 from tidings.facades.horizon.standing import Standing
@@ -27,7 +27,7 @@ def _no_warnings(subscription: Subscription) -> Sequence[str]:
 class Telling(msgspec.Struct, frozen=True):
     """What results are told from: the documents before and after, the core after, and where the hub is reached.
 
-    `warnings_about` tells what will keep a subscription's deliveries from arriving.
+    `warnings_about` tells what will keep a subscription's deliveries from arriving. `was` is the core before.
     """
 
     before: Standing
@@ -35,10 +35,13 @@ class Telling(msgspec.Struct, frozen=True):
     now: Snapshot
     url: str
     warnings_about: Callable[[Subscription], Sequence[str]] = _no_warnings
+    was: Snapshot | None = None
 
 
 def sse_url(url: str, environment: str, event_type: str, subscription: str) -> str:
     """Where a subscription is streamed (HOR-03)."""
+    if environment in TAKEN:
+        return f"{url}/horizon/v1/{environment}/sse/{subscription}"
     virtual = "" if environment == "default" else f"/{environment}"
     return f"{url}{virtual}/horizon/sse/v1/{event_type}/{subscription}"
 
@@ -52,6 +55,9 @@ def document_result(one: Given, standing: bool, same: bool, telling: Telling) ->
         assert isinstance(one.wish, Rover)
         shown["clientId"] = one.key
         parts = [*_exposures(one, one.wish, telling), *_subscriptions(one, one.wish, telling), *_gone(one, telling)]
+    if result == UNCHANGED and any(part["result"] != UNCHANGED for part in parts):
+        # The same words, and yet something else stands now: others have changed what it rests on.
+        shown["result"] = UPDATED
     told = {place for part in parts for place in part.get("warnings", ())}
     warnings = [sentence for place in one.findings.warnings if (sentence := _sentence(place)) not in told]
     return {**shown, "parts": parts, "warnings": warnings}
@@ -62,21 +68,25 @@ def _exposures(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, 
         was = telling.before.exposure(one.key, exposure.event_type)
         topic = topic_name(telling.after.environment, exposure.event_type)
         state = exposure_state(telling.now, telling.now.exposures[topic])
-        part = {"kind": "exposure", "path": exposure.path, "eventType": exposure.event_type, "result": _compared(was, exposure)}
+        offered = telling.was.exposures.get(topic) if telling.was is not None else None
+        flipped = telling.was is not None and offered is not None and exposure_state(telling.was, offered) != state
+        result = _compared(was, exposure, flipped)
+        part = {"kind": "exposure", "path": exposure.path, "eventType": exposure.event_type, "result": result}
         yield {**part, **shown_state(state), "warnings": _below(exposure.path, one.findings.warnings)}
 
 
 def _subscriptions(one: Given, wish: Rover, telling: Telling) -> Iterator[dict[str, Any]]:
     for subscription in wish.subscriptions:
         was = telling.before.subscription(one.key, subscription.event_type)
+        shown = _subscription(one.key, subscription, telling)
+        stored = telling.now.subscriptions[subscription_name(telling.after.environment, shown["subscriptionId"])]
         part = {
             "kind": "subscription",
             "path": subscription.path,
             "eventType": subscription.event_type,
-            "result": _compared(was, subscription),
-            **_subscription(one.key, subscription, telling),
+            "result": _compared(was, subscription, _flipped(stored, telling)),
+            **shown,
         }
-        stored = telling.now.subscriptions[subscription_name(telling.after.environment, part["subscriptionId"])]
         unreachable = [f"{subscription.path}.callback: {sentence}" for sentence in telling.warnings_about(stored)]
         yield {**part, "warnings": [*_below(subscription.path, one.findings.warnings), *unreachable]}
 
@@ -126,10 +136,18 @@ def _exposure_status(wish: ExposureWish, telling: Telling) -> dict[str, Any]:
     return {"eventType": wish.event_type, **shown_state(exposure_state(telling.now, telling.now.exposures[topic]))}
 
 
-def _compared(was: msgspec.Struct | None, now: ExposureWish | SubscriptionWish) -> str:
+def _flipped(subscription: Subscription, telling: Telling) -> bool:
+    """Whether the state of a subscription is another than before."""
+    former = telling.was.subscriptions.get(subscription.name) if telling.was is not None else None
+    if former is None or telling.was is None:
+        return False
+    return state_of(telling.was, former).word != state_of(telling.now, subscription).word
+
+
+def _compared(was: msgspec.Struct | None, now: ExposureWish | SubscriptionWish, flipped: bool) -> str:
     if was is None:
         return CREATED
-    same = canonical(msgspec.structs.replace(was, path="")) == canonical(msgspec.structs.replace(now, path=""))
+    same = not flipped and canonical(msgspec.structs.replace(was, path="")) == canonical(msgspec.structs.replace(now, path=""))
     return UNCHANGED if same else UPDATED
 
 

@@ -25,6 +25,7 @@ from tidings.facades.horizon.names import KINDS, ROVER, Team, paper_name
 from tidings.facades.horizon.results import Telling, document_result, shown_rover
 from tidings.facades.horizon.schemas import SCHEMAS
 from tidings.facades.horizon.specifications import Specification
+from tidings.facades.horizon.standing import Standing
 from tidings.registry.model import Paper, Snapshot
 from tidings.registry.rules import World, applied, plan_change
 from tidings.registry.rules.keys import canonical
@@ -84,7 +85,7 @@ async def apply(
 
     done, before, after = await _changed(asked, plan, dry_run=dry_run)
     warnings_about = partial(handshaking.warnings_about, asked.parts)
-    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url, warnings_about)
+    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url, warnings_about, before)
     results = [_result(one, before.papers.get(one.paper(asked.environment).name), telling) for one in documents]
     answer = {"environment": asked.environment, "dryRun": dry_run, "results": results}
     return {**answer, **_consequences(asked, before, after, results)}
@@ -106,10 +107,13 @@ async def show(kind: Kind, name: str, asked: AskedBy, team: str | None = _TEAM) 
 async def delete(kind: Kind, name: str, asked: AskedBy, team: str | None = _TEAM) -> Response:
     """Delete a document and everything that it asked for."""
     _require_writing(asked)
-    key = _paper(asked, asked.parts.snapshot, kind, name, team).name.name
+    paper = _paper(asked, asked.parts.snapshot, kind, name, team)
 
     def plan(now: Snapshot) -> Plan:
-        return removed(now, asked.shelf.standing(now, asked.environment), kind, key, asked.ground)
+        found = removed(now, asked.shelf.standing(now, asked.environment), kind, paper.name.name, asked.ground)
+        if kind != ROVER and not (asked.client.admin or asked.client.unchecked):
+            _guard_specification(asked, paper.owner, str(paper.text["spec"].get("type")), paper, found.before)
+        return found
 
     await _changed(asked, plan, dry_run=False)
     return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -138,16 +142,22 @@ def _read(text: bytes, kind: str, team: Team, asked: Asked) -> list[Given]:
 
 
 def _guard(asked: Asked, team: Team, documents: list[Given], plan: Plan, now: Snapshot) -> None:
-    """A specification belongs to the team that wrote it, and to the one that exposes its type."""
+    """Refuse specifications of others: one belongs to the team that exposes its type, else to the one that wrote it."""
     if asked.client.admin or asked.client.unchecked:
         return
     for one in documents:
-        if not isinstance(one.wish, Specification):
-            continue
-        paper, exposing = now.papers.get(one.paper(asked.environment).name), plan.before.exposing(one.wish.type)
-        foreign = paper is not None and paper.owner != str(team)
-        if foreign or (exposing is not None and not asked.client.acts_for(exposing[0])):
-            raise Forbidden(f"the specification {one.name} belongs to another team")
+        if isinstance(one.wish, Specification):
+            paper = now.papers.get(one.paper(asked.environment).name)
+            _guard_specification(asked, str(team), one.wish.type, paper, plan.before)
+
+
+def _guard_specification(asked: Asked, team: str, event_type: str, paper: Paper | None, before: Standing) -> None:
+    exposing = before.exposing(event_type)
+    if exposing is not None:
+        if not asked.client.acts_for(exposing[0]):
+            raise Forbidden(f"the specification of {event_type} belongs to the team that exposes it, which is another one")
+    elif paper is not None and paper.owner != team:
+        raise Forbidden(f"the specification of {event_type} belongs to the team that wrote it, which is another one")
 
 
 def _consequences(asked: Asked, before: Snapshot, after: Snapshot, results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -214,5 +224,8 @@ def _paper(asked: Asked, now: Snapshot, kind: str, name: str, team: str | None) 
 
 
 def _own(asked: Asked, paper: Paper, kind: str) -> bool:
-    """Rovers and specifications are their team's; nobody learns of those of others."""
-    return asked.client.acts_for(paper.name.name if kind == ROVER else f"{paper.owner}--x")
+    """Rovers and specifications are their team's, these also of who exposes the type; nobody learns of those of others."""
+    if kind == ROVER:
+        return asked.client.acts_for(paper.name.name)
+    exposing = asked.shelf.standing(asked.parts.snapshot, asked.environment).exposing(str(paper.text["spec"].get("type")))
+    return asked.client.acts_for(f"{paper.owner}--x") or (exposing is not None and asked.client.acts_for(exposing[0]))

@@ -64,6 +64,9 @@ def type_text(place: Place) -> str | None:
     if len(text) > LONGEST_TYPE or not _TYPE.fullmatch(text):
         place.fault(f"must have at most {LONGEST_TYPE} letters, digits, dots and dashes, and begin with a letter or digit")
         return None
+    if "" in text.split("."):
+        place.slip("has a part without a name: there is nothing before, between or after some of its dots")
+        return text if place.findings.stands else None
     return text
 
 

@@ -20,6 +20,7 @@ from tidings.facades.horizon.names import subscription_name
 from tidings.facades.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.facades.horizon.states import require_active, topic_of
 from tidings.facades.horizon.tickets import LIFE, Tickets
+from tidings.facades.parameters import refuse_unknown
 from tidings.facades.parts import Parts
 from tidings.facades.sse.answering import W3C, Asked, Cut, Style, answer_stream
 from tidings.facades.sse.messages import last_seen
@@ -34,6 +35,7 @@ _PATH = re.compile(
     r"(?:/v1/(?P<named>[^/]+)/sse|(?:/(?P<virtual>[^/]+))?/horizon/sse/v1(?:/(?P<type>[^/]+))?)"
     r"(?:/(?P<subscription>[0-9a-f]{40}))?(?:/(?P<act>terminate|ticket))?/?"
 )
+_PARAMETERS = ("maxNumber", "maxBytes", "maxMinutes", "includeHttpHeaders", "lastEventId", "ticket")
 _METHODS = {None: "GET", "terminate": "POST", "ticket": "POST"}
 
 Headers: TypeAlias = Mapping[bytes, bytes]
@@ -94,6 +96,7 @@ class Streams:
             await _refuse(send, told, [*shared, (b"allow", _METHODS[place.act].encode())])
             return
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        refuse_unknown(query, _PARAMETERS)
         subscription = await self._subscription(scope, place, query.get("ticket"), shared)
         match place.act:
             case "terminate":

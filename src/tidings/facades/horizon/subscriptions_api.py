@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from fastapi import APIRouter, Query, Request
 
-from tidings.errors import Conflict, NotFound
+from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.horizon.asking import Asked, AskedBy, json_of
 from tidings.facades.horizon.breakers import shown_breaker
@@ -64,9 +64,10 @@ async def show(subscription: str, asked: AskedBy) -> dict[str, Any]:
 async def decide(subscription: str, request: Request, asked: AskedBy) -> dict[str, Any]:
     """Approve or reject a subscription; for the owner of its type and administrators."""
     said = await json_of(request, Decision)
-    found = known(asked, subscription)
+    what = f"the event type of the subscription {subscription[:80]}"
+    found = known(asked, subscription, what)
     now = asked.parts.snapshot
-    asked.client.require((_owner(now, found),), f"the event type {topic_of(found).name}")
+    asked.client.require((_owner(now, found),), what)
     by = (said.approver or asked.client.id) if asked.client.unchecked else asked.client.id
     wanted = _decided(now, found, said, by)
     await changing.put(asked.parts, [wanted], asked.client.id, partial(_undecided, now, found))
@@ -93,19 +94,20 @@ async def approvals(
     return {"items": items}
 
 
-def known(asked: Asked, subscription: str) -> Subscription:
-    """The subscription of this id. Raises NotFound."""
+def known(asked: Asked, subscription: str, what: str) -> Subscription:
+    """The subscription of this id. Raises NotFound, or Forbidden for those who must not learn whether there is one."""
     found = asked.parts.snapshot.subscriptions.get(subscription_name(asked.environment, subscription))
     if found is None:
-        raise NotFound(f"there is no subscription {subscription}")
+        raise asked.client.absent(what)
     return found
 
 
 def subscription_of(asked: Asked, subscription: str, *, owner: bool = False) -> Subscription:
     """The subscription, for its subscriber and administrators; with `owner`, for the owner of its type too. Raises Forbidden."""
-    found = known(asked, subscription)
+    what = f"the subscription {subscription[:80]}"
+    found = known(asked, subscription, what)
     owners = (found.owner, _owner(asked.parts.snapshot, found)) if owner else (found.owner,)
-    asked.client.require(owners, f"the subscription {subscription}")
+    asked.client.require(owners, what)
     return found
 
 

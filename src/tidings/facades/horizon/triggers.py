@@ -27,6 +27,8 @@ _PLAIN = re.compile(r"\$\.([^.\[\]*?()@$]+(?:\.[^.\[\]*?()@$]+)*)")
 _OLD = "works; advancedSelectionFilter can say more and is the form to use"
 _PASSED_OVER = "is ignored beside advancedSelectionFilter"
 _RICHER = 'begins with $ and is no plain path: write it dotted, or set responseFilterSyntax: "jsonpath"'
+_ELEMENTS = re.compile(r"\$((?:\.[^.\[\]*?()@$'\"]+|\[[0-9]+\])+)")
+"""A path of names and places in lists, which dotted paths have too."""
 
 
 def consumer_trigger(place: Place, regex: RegexRules, syntax: Syntax) -> Scope:
@@ -77,19 +79,27 @@ def _entries(place: Place) -> dict[str, str]:
         if value is None or isinstance(value, (dict, list)):
             entry.fault("must be a text, number or boolean")
             continue
-        path = _stripped(entry, key)
+        path = _stripped(entry, key, _richer_selection(key))
         if path is not None:
             found[path] = scalar_text(value) or ""
     return found
 
 
-def _stripped(place: Place, path: str) -> str | None:
+def _richer_selection(path: str) -> str:
+    """What to write instead of a path that a simple filter cannot have."""
+    elements = _ELEMENTS.fullmatch(path)
+    dotted = f"write {elements[1].replace('[', '.').replace(']', '').strip('.')}, or " if elements else ""
+    advanced = f'{{"eq": {{"field": "{path[:100]}", "value": …}}}}'
+    return f"begins with $ and is no plain path: {dotted}use advancedSelectionFilter: {advanced}"
+
+
+def _stripped(place: Place, path: str, richer: str = _RICHER) -> str | None:
     """The path as the evaluator reads it, which knows no `$` (HOR-D18)."""
     if not path.startswith("$"):
         return path
     plain = _PLAIN.fullmatch(path)
     if plain is None:
-        place.fault(_RICHER)
+        place.fault(richer)
         return None
     place.warn(f"begins with $.: read as {plain[1]}")
     return plain[1]

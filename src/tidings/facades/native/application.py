@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.responses import HTMLResponse, Response
 
 from tidings import __version__
@@ -34,6 +34,7 @@ from tidings.facades.native import (
 from tidings.facades.native.doorstep import Doorstep
 from tidings.facades.native.page import page
 from tidings.facades.parts import Parts
+from tidings.facades.route_parameters import only_declared
 
 ABOUT = (
     "Publish an event once over HTTP; everyone who asked for it gets it. "
@@ -53,6 +54,7 @@ def open_door(parts: Parts) -> FastAPI:
         redoc_url=None,
         responses=answers.REFUSALS,
         redirect_slashes=False,
+        dependencies=[Depends(only_declared)],
     )
     app.state.parts = parts
     app.state.repartitioning = Repartitioning(parts)

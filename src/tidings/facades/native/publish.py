@@ -13,6 +13,7 @@ from http import HTTPStatus
 from tidings.access.browsers import refuse_strangers
 from tidings.access.tokens import address_of
 from tidings.errors import TidingsError
+from tidings.facades.parameters import refuse_unknown
 from tidings.facades.parts import Parts
 from tidings.ids import random_id
 from tidings.ingest.admit import Admission, Arrival, check_publisher, events_of
@@ -61,6 +62,8 @@ class NativePublish:
         if parts.trusting:
             refuse_strangers(headers)
         by = parts.gate.identify_cached(headers) or await parts.gate.identify(headers, address_of(scope))
+        if scope["query_string"]:
+            refuse_unknown((scope["query_string"].decode("latin-1").partition("=")[0],), ())
         admission = self._intake.admission(topic)
         check_publisher(admission, by)
         body = await read_body(headers, receive, admission.largest_body, parts.body_budget)
