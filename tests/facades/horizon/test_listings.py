@@ -169,12 +169,11 @@ def test_an_apply_warns_of_a_callback_at_a_private_address(tmp_path: Path) -> No
         assert Door(api).parts(rover)[0]["warnings"] == []
 
 
-def test_an_apply_warns_of_a_callback_at_an_address_of_the_hub_itself(tmp_path: Path) -> None:
+def test_an_apply_refuses_a_callback_at_an_address_of_the_hub_itself(tmp_path: Path) -> None:
     with an_api(tmp_path) as api:
         callback = f"http://localhost:{api.port}/horizon/v1/playground/events"
-        (part,) = Door(api).parts(a_rover("bill", subscriptions=[an_entry(callback=callback)]))
-        (warning,) = part["warnings"]
-        assert "is an address of this hub itself" in warning
+        refused = Door(api).apply(a_rover("bill", subscriptions=[an_entry(callback=callback)]))
+        assert (refused.status, "is an address of the hub itself" in refused.json["detail"]) == (400, True)
 
 
 def test_an_apply_warns_of_an_environment_that_nobody_used_before(tmp_path: Path) -> None:
