@@ -8,6 +8,7 @@ had counts as gone.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -33,18 +34,23 @@ class EmbeddedLanes:
         self._lanes = lanes
         self._log = log
         self._cache = Cache()
+        self._blocks = LastBlocks()
 
     async def read(self, lane: LaneNumber, after: Mark, limit: PageLimit) -> LanePage:
-        block = self._block_after(lane, after.position.offset)
+        block = self._blocks.around(lane, after.position.offset) or self._block_after(lane, after.position.offset)
         if block is None:
             total = self._lanes.total(lane, EMBEDDED)
             # Either everything was read, or the rest is gone, or a block has come just now.
             block = self._block_after(lane, after.position.offset) if total != after.number else None
             if block is None:
                 return LanePage(total, ())
-        offsets = offsets_of(block)
+        offsets = self._blocks.offsets(block)
         begin = bisect_right(offsets, after.position.offset)
-        wanted = [(offset, _digest(block, begin + n)) for n, offset in enumerate(offsets[begin : begin + limit.entries])]
+        chosen = offsets[begin : begin + limit.entries]
+        if block.digests is None:
+            wanted = [(offset, REFERENCE) for offset in chosen]
+        else:
+            wanted = [(offset, _digest(block, begin + n)) for n, offset in enumerate(chosen)]
         entries = self._joined(wanted, block.before + begin + 1)
         return LanePage(block.before + begin, entries[: _fitting(entries, limit.bytes)])
 
@@ -125,6 +131,31 @@ class EmbeddedLanes:
         if not keys:
             return {}
         return {(key.position.offset, key.digest): body for key, body in self._lanes.bodies(keys).items()}
+
+
+class LastBlocks:
+    """The block that each lane was read from last: a lane is read on in the same block many times. Blocks never change."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._kept: dict[LaneNumber, tuple[Block, array[int]]] = {}
+        self._bytes = 0
+
+    def around(self, lane: LaneNumber, offset: Offset) -> Block | None:
+        """The block that holds what comes before and after an offset, if it is the last one that was read."""
+        block, _ = self._kept.get(lane, (None, None))
+        return block if block is not None and block.first <= offset < block.last else None
+
+    def offsets(self, block: Block) -> array[int]:
+        """Its offsets; it is the lane's last one from now on."""
+        known, offsets = self._kept.get(block.lane, (None, None))
+        if known is not block or offsets is None:
+            if self._bytes > self._limit:
+                self._kept, self._bytes = {}, 0
+            offsets = offsets_of(block)
+            self._kept[block.lane] = block, offsets
+            self._bytes += 2 * len(block.offsets) + len(block.digests or b"") + OVERHEAD
+        return offsets
 
 
 class Cache:

@@ -208,9 +208,10 @@ class LaneMachine(RuleBasedStateMachine):
         """One choice, done; what it was."""
         choice = choose(self.state, self.allowed(), BATCH if self.batched else None)
         match choice:
-            case Take(window):
+            case Take(window, count):
                 self.turn = window is self.state.live
-                item = self.state.take(window, window.ready.popleft(), NOW, self.at)
+                items = [self.state.take(window, window.ready.popleft(), NOW, self.at) for _ in range(count)]
+                item = items[0]
                 if not self.batched and self.state.first_of_line(item):
                     self.send([item])
             case Attempt(items):

@@ -371,6 +371,8 @@ class Engine:
             choice = choose(state, lane.allowed(now, at, take=self._may_take(state)), policy.batch)
             if isinstance(choice, Take):
                 item = self._take(lane, choice.window, now, at)
+                for _ in range(choice.entries - 1):
+                    self._take(lane, choice.window, now, at)
                 if policy.batch is not None or not state.first_of_line(item):
                     continue
                 items: Sequence[Item] = (item,)
@@ -410,6 +412,8 @@ class Engine:
 
     def _set_aside(self, lane: PushLane, items: Sequence[Item], now: Instant) -> bool:
         """Whether some of these cannot be sent; those are recorded as what they are."""
+        if len(items) == 1 and not (one := _parcel(items[0])).fault and one.until > now:
+            return False
         bad = [item for item in items if (parcel := _parcel(item)).fault or parcel.until <= now]
         for item in bad:
             self._outcomes.set_aside(lane, item, _parcel(item).fault or EXPIRED)

@@ -132,7 +132,8 @@ class Refills:
 def _limit(lane: PushLane) -> PageLimit:
     # A lane with a small window needs no long page: memory is shared by all lanes.
     room = max(1, lane.state.room)
-    return PageLimit(min(PAGE_ENTRIES, max(LAST_ENTRIES, int(lane.window) * 2), room), PAGE_BYTES)
+    batch = lane.policy.batch.size + 1 if lane.policy is not None and lane.policy.batch is not None else 0
+    return PageLimit(min(PAGE_ENTRIES, max(LAST_ENTRIES, int(lane.window) * 2, batch), room), PAGE_BYTES)
 
 
 async def _rest(lane: PushLane, error: LogUnavailable) -> None:

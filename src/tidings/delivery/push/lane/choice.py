@@ -45,9 +45,10 @@ class Attempt(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Open the next entry of a window, which was read."""
+    """Open the next entry of a window, which was read; so many of them where they are gathered into a batch."""
 
     window: Window
+    entries: int = 1
 
 
 class Refill(NamedTuple):
@@ -84,6 +85,15 @@ def choose(state: LaneState, allowed: Allowed, batch: BatchPolicy | None = None)
         return NOTHING
     if batch is not None:
         return _together(state, allowed, batch)
+    live = state.windows[-1]
+    plain = len(state.windows) == 1 and not allowed.delay and not state.again.open
+    if plain and live.ready and allowed.take and live.top() is None:
+        # What nearly always is to be done.
+        return Take(live)
+    return _due_or_next(state, allowed)
+
+
+def _due_or_next(state: LaneState, allowed: Allowed) -> Choice:
     at, wait = allowed.at, math.inf
     live = state.windows[-1]
     for window in (state.again, *state.windows) if len(state.windows) > 1 or state.again.open else (live,):
@@ -174,12 +184,23 @@ def _together(state: LaneState, allowed: Allowed, policy: BatchPolicy) -> Choice
         if len(members) >= policy.size or size >= policy.bytes:
             return Attempt(members)
     choice = _next_entry(state, allowed, wait) if allowed.take and wait == math.inf else Wait(wait)
+    if isinstance(choice, Take) and not allowed.delay:
+        return Take(choice.window, _missing(choice.window, policy, len(members), size))
     if not members or not isinstance(choice, Wait | Nothing):
         return NOTHING if choice == Wait(math.inf) else choice
     left = policy.time - _gathering(members[0], allowed)
     return (
         Wait(min(allowed.at + left, choice.until if isinstance(choice, Wait) else math.inf)) if left > 0 else Attempt(members)
     )
+
+
+def _missing(window: Window, policy: BatchPolicy, members: int, size: int) -> int:
+    """How many of the entries that were read make the batch full, the one included that does not fit."""
+    for count, parcel in enumerate(window.ready, start=1):
+        size += len(parcel.body) + SEPARATOR
+        if members + count >= policy.size or size >= policy.bytes:
+            return count
+    return len(window.ready)
 
 
 def _sealed(state: LaneState, allowed: Allowed) -> Choice:

@@ -171,6 +171,8 @@ class PushLane:
         # How much a stream may have open, its connection bounds.
         take = take and (policy.streamed or len(state.windows[-1].open) < policy.open_items)
         if len(state.windows) == 1:
+            if not policy.sending_delay:
+                return Allowed(now, at, take)
             return Allowed(now, at, take, delay=policy.sending_delay, delayed=self._delayed(now, at, policy.sending_delay))
         held = math.inf if self.waited_held else at + self.pace.back_wait(at)
         in_turn = self.waited_turn if state.breaker.status is Status.REPUBLISHING and not policy.streamed else None
