@@ -9,7 +9,7 @@ from typing import assert_never
 from tidings.clock import SECOND, Clock, Instant
 from tidings.delivery.push.causes import TIMEOUTS, target_of
 from tidings.delivery.push.decide import DeadLetter, Delivered, Disable, Outcome, Park, RetryAt, Times, Verdict, after
-from tidings.delivery.push.lane.entries import DUE, EXPIRED, Item, ItemStage
+from tidings.delivery.push.lane.entries import CLOSING, DUE, EXPIRED, Item
 from tidings.delivery.push.lane.push_lane import Job, PushLane
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.policy import Policy
@@ -134,7 +134,8 @@ class Outcomes:
     def _close(self, lane: PushLane, item: Item) -> bool:
         """The item is final."""
         closed = lane.state.close(item)
-        self._announce(lane, item)
+        if item.stage is CLOSING:
+            self._announce(lane, item)
         return closed
 
     def _retry(self, lane: PushLane, item: Item, due: Instant, when: float, cause: str) -> None:
@@ -144,7 +145,7 @@ class Outcomes:
 
     def _announce(self, lane: PushLane, item: Item) -> None:
         """In an ordered lane the next of the item's line, or the next batch, goes out when what came of it is durable."""
-        if item.stage is ItemStage.CLOSING:
+        if item.stage is CLOSING:
             self._ledger.leaving(lane, item)
 
     def _record(self, lane: PushLane, item: Item, state: str, now: Instant, outcome: Outcome, policy: Policy | None) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 
-from tidings.delivery.push.lane.entries import Item, ItemStage, Parcel
+from tidings.delivery.push.lane.entries import WAITING, Item, Parcel
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.outcomes import Outcomes
@@ -117,7 +117,7 @@ class Refills:
             parcels = await self._parcels.of(lane.key, policy, items)
             if lane.epoch == epoch:
                 for item, parcel in zip(items, parcels, strict=True):
-                    if item.stage is ItemStage.WAITING:
+                    if item.stage is WAITING:
                         item.parcel = parcel
         except LogUnavailable as error:
             await _rest(lane, error)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.lane.entries import Item, ItemStage
+from tidings.delivery.push.lane.entries import WAITING, Item
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.policy import BatchPolicy
@@ -205,7 +205,7 @@ def _missing(window: Window, policy: BatchPolicy, members: int, size: int) -> in
 
 def _sealed(state: LaneState, allowed: Allowed) -> Choice:
     lead = state.batch[0]
-    if lead.stage is not ItemStage.WAITING:
+    if lead.stage is not WAITING:
         return NOTHING
     if lead.when > allowed.at:
         return Wait(lead.when)
@@ -217,9 +217,9 @@ def _sealed(state: LaneState, allowed: Allowed) -> Choice:
 
 def _candidates(state: LaneState, allowed: Allowed) -> Iterator[Item]:
     """Open items in the order in which they are to go."""
-    yield from (item for item in state.again.open.values() if item.stage is ItemStage.WAITING and item.when <= allowed.at)
+    yield from (item for item in state.again.open.values() if item.stage is WAITING and item.when <= allowed.at)
     for window in state.windows:
-        yield from (item for item in window.open.values() if item.stage is ItemStage.WAITING)
+        yield from (item for item in window.open.values() if item.stage is WAITING)
 
 
 def _loaded(state: LaneState, first: Item, allowed: Allowed) -> Choice:

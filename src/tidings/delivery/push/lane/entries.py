@@ -45,6 +45,10 @@ class ItemStage(IntEnum):
     GONE = 4
 
 
+WAITING, SENDING, CLOSING, ABANDONED, GONE = ItemStage
+"""The same as plain names: they are compared several times for every delivery."""
+
+
 class Item(msgspec.Struct, gc=False, eq=False):
     """One open entry. `tries` counts finished attempts, `key` is the hash of its partition key, for the order per key.
 
@@ -61,7 +65,7 @@ class Item(msgspec.Struct, gc=False, eq=False):
     again: bool = False
     key: int = 0
     batch: int = 0
-    stage: ItemStage = ItemStage.WAITING
+    stage: ItemStage = WAITING
     when: float = 0.0
     parcel: Parcel | None = None
     kept: bool = False

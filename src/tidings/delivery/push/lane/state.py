@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.breaker import CLOSED
-from tidings.delivery.push.lane.entries import DUE, Item, ItemStage, Parcel
+from tidings.delivery.push.lane.entries import ABANDONED, CLOSING, DUE, GONE, SENDING, WAITING, Item, Parcel
 from tidings.delivery.push.lane.window import Window
 from tidings.lanes.port import Mark
 from tidings.log.position import EMBEDDED, START, Offset, Position
@@ -123,6 +123,8 @@ class LaneState:
     @property
     def size(self) -> int:
         """How many items are open, redeliveries included."""
+        if len(self.windows) == 1:
+            return len(self.again.open) + len(self.windows[0].open)
         return len(self.again.open) + sum(len(window.open) for window in self.windows)
 
     @property
@@ -159,11 +161,11 @@ class LaneState:
 
     def holds(self, item: Item) -> bool:
         """Whether this very item is still open: a rewind or a skip may have taken it away while it was being sent."""
-        return item.stage <= ItemStage.SENDING
+        return item.stage <= SENDING
 
     def first_of_line(self, item: Item) -> bool:
         """Whether nothing of its line is before the item."""
-        if not self.ordered or item.again:
+        if self.ordering is Ordering.PARALLEL or item.again:
             return True
         line = self._lines.get(self._line_of(item))
         return not line or line[0] is item
@@ -171,7 +173,7 @@ class LaneState:
     def overdue(self, at: float) -> Iterator[Item]:
         """The items that wait although they are due, whatever the index says."""
         # A lane of batches gathers what is open anew each time: it has no index.
-        return (item for item in self.items() if item.stage is ItemStage.WAITING and item.when <= at and not self.batched)
+        return (item for item in self.items() if item.stage is WAITING and item.when <= at and not self.batched)
 
     def next_due(self) -> Instant | None:
         """When the first of those that wait for another try is due."""
@@ -193,7 +195,7 @@ class LaneState:
     def begin(self, items: Iterable[Item]) -> None:
         """An attempt begins."""
         for item in items:
-            item.stage = ItemStage.SENDING
+            item.stage = SENDING
 
     def seal(self, items: Sequence[Item]) -> None:
         """These go out together, until they are final."""
@@ -208,7 +210,7 @@ class LaneState:
         if not self.holds(item):
             self.ended(item)
             return False
-        item.stage, item.parcel = ItemStage.WAITING, None
+        item.stage, item.parcel = WAITING, None
         item.due, item.when, item.cause = due, when, cause
         self._keep(item)
         self._line_up(item)
@@ -216,38 +218,41 @@ class LaneState:
 
     def put_back(self, item: Item) -> None:
         """The item was not sent after all."""
-        if item.stage is ItemStage.SENDING:
-            item.stage = ItemStage.WAITING
+        if item.stage is SENDING:
+            item.stage = WAITING
             self._line_up(item)
-        elif item.stage is ItemStage.ABANDONED:
-            item.stage = ItemStage.GONE
+        elif item.stage is ABANDONED:
+            item.stage = GONE
             self.abandoned.discard(item)
 
     def close(self, item: Item) -> bool:
         """The item is final. False: it was taken away meanwhile, and what came of it counts no more."""
-        if not self.holds(item):
+        if item.stage > SENDING:
             self.ended(item)
             return False
-        del self._table(item)[item.number]
-        self._forget(item)
+        del (self._table(item) if item.again or len(self.windows) > 1 else self.windows[0].open)[item.number]
+        if item.kept:
+            self._forget(item)
+        else:
+            del self.fresh[item.number]
         if item.batch and item in self.batch:
             self.batch.remove(item)
         if self.batched or (self.ordering is not Ordering.PARALLEL and not item.again):
-            item.stage = ItemStage.CLOSING
+            item.stage = CLOSING
             self.closing.add(item)
         else:
-            item.stage = ItemStage.GONE
+            item.stage = GONE
         if len(self.windows) > 1:
             self._join()
         return True
 
     def ended(self, item: Item) -> None:
         """The attempt of an abandoned item ended. An ordered lane waits until that is saved, too."""
-        if item.stage is ItemStage.ABANDONED:
+        if item.stage is ABANDONED:
             if self.ordered or self.batched:
-                item.stage = ItemStage.CLOSING
+                item.stage = CLOSING
             else:
-                item.stage = ItemStage.GONE
+                item.stage = GONE
                 self.abandoned.discard(item)
 
     def saved(self, items: Iterable[Item | None]) -> None:
@@ -255,8 +260,8 @@ class LaneState:
         for item in items:
             if item is None:
                 self.barriers -= 1
-            elif item.stage is ItemStage.CLOSING:
-                item.stage = ItemStage.GONE
+            elif item.stage is CLOSING:
+                item.stage = GONE
                 self.closing.discard(item)
                 self.abandoned.discard(item)
                 self._leave(item)
@@ -270,7 +275,7 @@ class LaneState:
             if item is None:
                 item = Item(mark.number, mark.position.offset, since=now, again=True)
                 self.again.open[mark.number] = item
-            if item.stage is ItemStage.WAITING:
+            if item.stage is WAITING:
                 item.due, item.when = DUE, 0.0
                 self._keep(item)
                 self._line_up(item)
@@ -342,7 +347,7 @@ class LaneState:
             for item in window.open.values():
                 if self.ordered and not item.again:
                     self._lines.setdefault(self._line_of(item), deque()).append(item)
-                if item.stage is ItemStage.WAITING:
+                if item.stage is WAITING:
                     self._line_up(item)
 
     def rearrange(self, ordering: Ordering, *, batched: bool) -> bool:
@@ -428,7 +433,7 @@ class LaneState:
         line.remove(item)
         if not line:
             del self._lines[key]
-        elif line[0].stage is ItemStage.WAITING:
+        elif line[0].stage is WAITING:
             self._line_up(line[0])
 
     def _join(self) -> None:
@@ -438,11 +443,11 @@ class LaneState:
     def _abandon(self, item: Item) -> None:
         """The item's entry was taken away from it."""
         self._forget(item)
-        if item.stage is ItemStage.SENDING:
-            item.stage = ItemStage.ABANDONED
+        if item.stage is SENDING:
+            item.stage = ABANDONED
             self.abandoned.add(item)
         else:
-            item.stage = ItemStage.GONE
+            item.stage = GONE
 
     # ---- what is to be saved
 

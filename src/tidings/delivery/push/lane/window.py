@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import count
 
-from tidings.delivery.push.lane.entries import Item, ItemStage, Parcel
+from tidings.delivery.push.lane.entries import WAITING, Item, Parcel
 from tidings.lanes.port import Mark
 from tidings.log.position import EMBEDDED, START, Offset, Position
 
@@ -68,7 +68,7 @@ class Window:
         heap = self._heap
         while heap:
             when, _, _, item = heap[0]
-            if item.stage is ItemStage.WAITING and item.when == when:
+            if item.stage is WAITING and item.when == when:
                 return item
             heapq.heappop(heap)
         return None
@@ -91,5 +91,5 @@ class Window:
         self.ready.clear()
         self.more = True
         for item in self.open.values():
-            if item.stage is ItemStage.WAITING:
+            if item.stage is WAITING:
                 item.parcel = None
