@@ -153,10 +153,25 @@ class AccessSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GatewayClientSettings:
+    environment: str
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
 class GatewaySettings:
     issuer: str
     client: str
     token_life: Seconds
+    clients: tuple[GatewayClientSettings, ...] = ()
+
+    def issuer_in(self, environment: str) -> str:
+        """The issuer that tokens of an environment name."""
+        return self.issuer.replace("{environment}", environment)
+
+    def client_in(self, environment: str) -> str:
+        """The client that tokens of an environment name."""
+        return next((one.client for one in self.clients if one.environment == environment), self.client)
 
 
 @dataclass(frozen=True, slots=True)

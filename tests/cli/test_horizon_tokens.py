@@ -33,3 +33,14 @@ def test_tokens_are_checked_with_the_keys_of_the_hub(tmp_path: Path) -> None:
         assert check.verdict({}).startswith("token wrong")
         with pytest.raises(Rejected):
             TokenCheck(hub, "hub--team--bill", [])
+
+
+def test_the_issuer_may_depend_on_the_environment(tmp_path: Path) -> None:
+    with an_api(tmp_path, gateway={"issuer": "https://hub.example/{environment}"}, horizon={"environment": "prod"}) as api:
+        hub = Hub(f"http://127.0.0.1:{api.port}")
+        claims = {"clientId": "eventstore", "publisherId": "p", "subscriberId": "s", "exp": 4_000_000_000}
+        key = GatewayKey(KeyFile(tmp_path, Box(hub_key(tmp_path)), 600, SystemClock()))
+        token = {"authorization": f"Bearer {key.signed({'iss': 'https://hub.example/play', **claims})}"}
+        assert TokenCheck(hub, "s", ["p"], "play").verdict(token) == "token right"
+        assert TokenCheck(hub, "s", ["p"], "prod").verdict(token) == "token wrong: the issuer is not trusted"
+        assert TokenCheck(hub, "s", ["p"]).verdict(token) == "token wrong: the issuer is not trusted"

@@ -31,6 +31,7 @@ def test_the_defaults_have_no_clash() -> None:
         ({"push": {"inflight": 5000}}, "push.inflight is above push.total_inflight"),
         ({"push": {"tries": 0}}, "push.tries"),
         ({"serve": {"restart_first": "1h"}}, "serve.restart_first is above serve.restart_max"),
+        ({"gateway": {"issuer": "https://hub/{env}"}}, "gateway.issuer is https://hub/{env}"),
         ({"observe": {"log_format": "xml"}}, "observe.log_format"),
         ({"observe": {"log_level": "loud"}}, "observe.log_level"),
         ({"server": {"host": "0.0.0.0"}}, "open access"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from tidings.cli.command import Hub
 from tidings.client.horizon import ExpectedToken, verify_horizon_token
@@ -14,10 +15,11 @@ from tidings.errors import Rejected
 class TokenCheck:
     """Checks tokens with the keys that the hub shows. Asks the hub for them once."""
 
-    def __init__(self, hub: Hub, subscriber: str, publishers: list[str]) -> None:
+    def __init__(self, hub: Hub, subscriber: str, publishers: list[str], environment: str | None = None) -> None:
         if not publishers:
             raise Rejected("whose events are trusted is not said", at="--publisher", expected="the provider's client id")
-        told = hub.client.get("/.well-known/openid-configuration")
+        where = "" if environment is None else f"/horizon/v1/{quote(environment, safe='')}"
+        told = hub.client.get(f"{where}/.well-known/openid-configuration")
         self._keys: Mapping[str, Any] = hub.client.get("/.well-known/jwks.json")
         self._expected = ExpectedToken(issuers=[told["issuer"]], publishers=publishers, subscriber=subscriber)
 

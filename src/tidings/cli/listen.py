@@ -48,6 +48,10 @@ def add_to(app: typer.Typer) -> None:
         publisher: Annotated[
             list[str] | None, typer.Option("--publisher", help="With --horizon: a provider's client id that is trusted.")
         ] = None,
+        environment: Annotated[
+            str | None,
+            typer.Option("--environment", help="With --horizon: the environment, where the issuer of tokens depends on it."),
+        ] = None,
         headers: Annotated[bool, typer.Option("--headers", help="Print the headers too.")] = False,
         count: Annotated[int | None, typer.Option("--count", help="Stop after so many requests.")] = None,
     ) -> None:
@@ -56,7 +60,7 @@ def add_to(app: typer.Typer) -> None:
 
         enough = threading.Event()
         seen = 0
-        check = None if subscriber is None else TokenCheck(hub, subscriber, publisher or [])
+        check = None if subscriber is None else TokenCheck(hub, subscriber, publisher or [], environment)
 
         def take(arrival: Arrival) -> None:
             nonlocal seen

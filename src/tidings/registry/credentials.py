@@ -68,12 +68,16 @@ class OAuth(msgspec.Struct, frozen=True, kw_only=True, tag="oauth", tag_field="k
 
 
 class GatewayToken(msgspec.Struct, frozen=True, kw_only=True, tag="gateway", tag_field="kind"):
-    """A token that the hub signs itself (HOR-110); what it says besides issuer and times."""
+    """A token that the hub signs itself (HOR-110); what it says besides issuer and times.
+
+    `environment`: where issuer and client depend on it; empty: the usual one.
+    """
 
     request_path: str
     publisher: str
     subscriber: str
     client: str = ""
+    environment: str = ""
 
 
 Credential: TypeAlias = Basic | Token | OAuth | GatewayToken

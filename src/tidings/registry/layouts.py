@@ -14,6 +14,10 @@ class Payload(StrEnum):
     DATAREF = "dataref"
 
 
+OWN_ENVIRONMENT = "default"
+"""How the hub's own environment is kept, whatever the settings call it."""
+
+
 class Horizon(msgspec.Struct, frozen=True, kw_only=True):
     """Laid out as Horizon does (HOR-108, HOR-109), and who is who: in headers, in the hub's token, in data references.
 

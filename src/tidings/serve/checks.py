@@ -42,6 +42,8 @@ def clashes(settings: Settings) -> Iterator[str]:
         yield "push.tries is below 1: nothing would ever be sent"
     if not 1 <= settings.deliver.workers <= MOST_WORKERS:
         yield f"deliver.workers is {settings.deliver.workers}: 1 to {MOST_WORKERS} processes can deliver"
+    if "{" in settings.gateway.issuer.replace("{environment}", ""):
+        yield f"gateway.issuer is {settings.gateway.issuer}: only {{environment}} stands for something else, no other braces do"
     if serve.restart_first > serve.restart_max:
         yield "serve.restart_first is above serve.restart_max: the first wait would already be longer than the longest"
 

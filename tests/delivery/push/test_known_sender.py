@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ from tidings.access.key_file import Pair
 from tidings.access.signing_keys import new_key, rotated
 from tidings.client import NotVerified, verify
 from tidings.clock import SECOND, Instant, ManualClock
-from tidings.config import load
+from tidings.config import GatewayClientSettings, load
 from tidings.delivery.push.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.exchange import Ask, Reply
@@ -343,6 +344,25 @@ def test_the_gateway_token_says_what_it_should_and_checks_with_the_shown_key() -
         "publisherId": "shop",
         "subscriberId": "billing",
     }
+
+
+def test_issuer_and_client_may_depend_on_the_environment() -> None:
+    clients = (GatewayClientSettings("play", "gateway"),)
+    settings = replace(load(environ={}).gateway, issuer="https://hub/{environment}", clients=clients)
+    gateway = Gateway(GATEWAY, settings, ManualClock(), usual="prod")
+
+    async def said(environment: str, **members: str) -> tuple[str, str]:
+        credential = GatewayToken(request_path="/x", publisher="a", subscriber="b", environment=environment, **members)
+        claims = jwt.decode(await gateway.token(credential), options={"verify_signature": False})
+        return claims["iss"], claims["clientId"]
+
+    async def act() -> None:
+        assert await said("play") == ("https://hub/play", "gateway")
+        assert await said("test") == ("https://hub/test", "eventstore")
+        assert await said("default") == await said("") == ("https://hub/prod", "eventstore")
+        assert await said("play", client="mine") == ("https://hub/play", "mine")
+
+    asyncio.run(act())
 
 
 def test_a_gateway_token_is_made_anew_before_it_expires() -> None:

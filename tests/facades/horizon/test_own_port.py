@@ -51,6 +51,15 @@ def test_keys_are_found_by_the_issuer(tmp_path: Path) -> None:
         assert api.call("GET", "/horizon/.well-known/jwks.json").json == api.call("GET", "/.well-known/jwks.json").json
 
 
+def test_each_environment_may_have_an_issuer_of_its_own(tmp_path: Path) -> None:
+    issuer = "https://hub.example/horizon/v1/{environment}"
+    with an_api(tmp_path, gateway={"issuer": issuer}, horizon={"environment": "prod"}) as api:
+        for path, environment in (("", "prod"), ("/horizon/v1/play", "play"), ("/horizon/v1/default", "prod")):
+            told = api.call("GET", f"{path}/.well-known/openid-configuration").json
+            assert told["issuer"] == f"https://hub.example/horizon/v1/{environment}"
+            assert told["jwks_uri"] == f"http://127.0.0.1:{api.port}/.well-known/jwks.json"
+
+
 def test_the_openapi_document_holds_every_path(tmp_path: Path) -> None:
     with an_api(tmp_path) as api:
         paths = api.call("GET", "/horizon/openapi.json").json["paths"]

@@ -53,7 +53,7 @@ def owner(api: ApiProcess) -> Door:
 def stored(door: Door, event_type: str = "orders.v1") -> list[Any]:
     name = f"horizon%2F{door.environment}:{event_type}"
     root = Door(door.api, "root")
-    answer = root.call("GET", f"/api/topics/{name}/events?n=1000")
+    answer = root.call("GET", f"/api/topics/{name}/events?limit=1000")
     assert answer.status == 200, answer.body
     return [json.loads(line)["event"] for line in answer.body.splitlines() if b'"event"' in line]
 
@@ -244,10 +244,19 @@ def test_hor_02_the_default_environment_in_realms_and_in_what_is_stored(tmp_path
 
 def test_headers_are_kept_but_for_those_that_are_not(api: ApiProcess, owner: Door) -> None:
     event = a_horizon_event()
-    owner.publish(event, X_Foo="1", cookie="secret", Accept="application/json", X_Forwarded_For="me", x_b3_traceid="abc")
+    own = {
+        "forwarded": "for=me",
+        "x_api_key": "k",
+        "range": "bytes=0-1",
+        "if_match": "x",
+        "if_none_match": "y",
+        "If_Range": "z",
+    }
+    owner.publish(event, X_Foo="1", cookie="secret", Accept="application/json", X_Forwarded_For="me", x_b3_traceid="abc", **own)
     (head,) = [entry.head for entry in everything(api) if event["id"].encode() in entry.head]
     kept = json.loads(head)["$headers"]
     assert kept["x-foo"] == "1" and kept["x-b3-traceid"] == "abc"
+    assert not {name.replace("_", "-").lower() for name in own} & kept.keys()
     assert not {"cookie", "accept", "authorization", "host", "content-length", "content-type", "x-forwarded-for"} & kept.keys()
     assert note_in(head, "by") == OWNER
 

@@ -15,7 +15,12 @@ from tidings.facades.horizon.names import subscription_id
 
 CLIENT = "hub--team--shop"
 ELSEWHERE, ADMIN = "of the realm play", "administrator of the realm play"
-OPEN_TO_ALL = ("/horizon/schemas/{name}.json", "/.well-known/jwks.json", "/.well-known/openid-configuration")
+OPEN_TO_ALL = (
+    "/horizon/schemas/{name}.json",
+    "/.well-known/jwks.json",
+    "/.well-known/openid-configuration",
+    "/v1/{environment}/.well-known/openid-configuration",
+)
 HEALTH = "head"
 BODIES: dict[str, Any] = {
     "approval": {"decision": "APPROVE"},

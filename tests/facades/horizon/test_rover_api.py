@@ -269,6 +269,7 @@ def test_every_call_but_health_keys_schemas_and_the_description_needs_a_token(ap
         *(("head", path) for path, method in operations(document) if method == "head"),
         ("get", "/.well-known/jwks.json"),
         ("get", "/.well-known/openid-configuration"),
+        ("get", "/v1/{environment}/.well-known/openid-configuration"),
         ("get", "/horizon/schemas/{name}.json"),
     }
 

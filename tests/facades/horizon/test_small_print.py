@@ -169,6 +169,20 @@ def test_a_query_parameter_with_a_slip_is_refused(api: ApiProcess, method: str, 
     assert answer.status == 400 and meant in answer.json["detail"], answer.body
 
 
+def test_the_query_of_a_callback_is_shown_to_its_subscriber_alone(api: ApiProcess) -> None:
+    owner, other = doors(api, "queries")
+    owner.applied(exposing(), a_specification())
+    callback = "https://bill.example/in?key=secret"
+    (part,) = other.parts(a_rover("bill", subscriptions=[an_entry(callback=callback)]))
+    path = f"/horizon/v1/queries/subscriptions/{part['subscriptionId']}"
+    assert other.call("GET", path).json["callback"] == callback
+    for stranger in (owner, Door(api, "root")):
+        assert stranger.call("GET", path).json["callback"] == "https://bill.example/in?…"
+    (pending,) = owner.call("GET", "/horizon/v1/queries/approvals").json["items"]
+    assert "secret" not in str(pending)
+    assert "secret" not in owner.call("GET", "/horizon/v1/queries/subscriptions").body.decode()
+
+
 def test_other_parameters_of_feeds_are_passed_over(api: ApiProcess) -> None:
     admin = {"authorization": "Bearer root"}
     assert api.call("PUT", "/api/topics/orders", {}, headers=admin).status in (200, 201)

@@ -79,7 +79,12 @@ def _gateway_token(layout: Horizon | None) -> GatewayToken | None:
     """What Horizon's layout says of itself: a token of the hub (HOR-110)."""
     if layout is None:
         return None
-    return GatewayToken(request_path=layout.request_path, publisher=layout.publisher, subscriber=layout.subscriber)
+    return GatewayToken(
+        request_path=layout.request_path,
+        publisher=layout.publisher,
+        subscriber=layout.subscriber,
+        environment=layout.environment,
+    )
 
 
 def awaits_consent(push: Push) -> bool:

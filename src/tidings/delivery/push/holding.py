@@ -7,7 +7,7 @@ import base64
 import logging
 import math
 from collections.abc import Callable
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from tidings.access.gateway import GatewayKey
 from tidings.access.sealing import Box, Unreadable
@@ -18,6 +18,7 @@ from tidings.delivery.push.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNR
 from tidings.delivery.push.exchange import Exchange, run
 from tidings.errors import Unavailable
 from tidings.registry.credentials import Basic, Credential, GatewayToken, GrantType, OAuth, Placement, Token
+from tidings.registry.layouts import OWN_ENVIRONMENT
 from tidings.registry.model import Provider
 from tidings.registry.rules.credentials import secret_place
 
@@ -28,6 +29,9 @@ EARLY = 60.0
 
 HELD = 20_000
 """Subscriptions whose tokens are kept; the one that was held first goes first."""
+
+Claims: TypeAlias = tuple[str, str, str, str, str]
+"""Issuer, client, request path, publisher and subscriber of a token of the hub."""
 
 Providers = Callable[[str], Provider | None]
 """The provider of a name that is in force now (HER-134)."""
@@ -216,24 +220,20 @@ class Holding:
 
 
 class Gateway:
-    """The hub's own tokens, each used again for most of its life."""
+    """The hub's own tokens, each used again for most of its life. `usual`: the environment of who names none, or the hub's own."""
 
-    def __init__(self, key: GatewayKey, settings: GatewaySettings, clock: Clock) -> None:
+    def __init__(self, key: GatewayKey, settings: GatewaySettings, clock: Clock, usual: str = "") -> None:
         self._key = key
         self._settings = settings
         self._clock = clock
-        self._made: dict[tuple[str, str, str, str], tuple[str, float]] = {}
+        self._usual = usual
+        self._made: dict[Claims, tuple[str, float]] = {}
         self._signing = asyncio.Lock()
 
     async def token(self, credential: GatewayToken) -> str:
         """A token that is good for at least a fifth of its life (HOR-110). Raises Unavailable."""
         now, life = self._clock.now() / SECOND, self._settings.token_life
-        claims = (
-            credential.client or self._settings.client,
-            credential.request_path,
-            credential.publisher,
-            credential.subscriber,
-        )
+        claims = self._claims(credential)
         if (held := self._held(claims, now)) is not None:
             return held
         async with self._signing:
@@ -244,17 +244,22 @@ class Gateway:
             self._made.setdefault(claims, (token, now + life))
         return token
 
-    def _held(self, claims: tuple[str, str, str, str], now: float) -> str | None:
+    def _claims(self, credential: GatewayToken) -> Claims:
+        environment = self._usual if credential.environment in ("", OWN_ENVIRONMENT) else credential.environment
+        issuer, client = self._settings.issuer_in(environment), credential.client or self._settings.client_in(environment)
+        return issuer, client, credential.request_path, credential.publisher, credential.subscriber
+
+    def _held(self, claims: Claims, now: float) -> str | None:
         token, ends = self._made.get(claims, ("", 0.0))
         if now < ends - self._settings.token_life / 5:
             return token
         self._made.pop(claims, None)
         return None
 
-    async def _signed(self, claims: tuple[str, str, str, str], now: float) -> str:
-        names = ("clientId", "requestPath", "publisherId", "subscriberId")
+    async def _signed(self, claims: Claims, now: float) -> str:
+        names = ("iss", "clientId", "requestPath", "publisherId", "subscriberId")
         times = {"iat": int(now), "exp": int(now + self._settings.token_life)}
-        signed = {"iss": self._settings.issuer, **times, **dict(zip(names, claims, strict=True))}
+        signed = {**times, **dict(zip(names, claims, strict=True))}
         # Making the key takes a while, and signing takes longer than an attempt may hold up the others.
         return await asyncio.to_thread(self._key.signed, signed)
 

@@ -99,7 +99,7 @@ class Worker:
         secret = sealing_key(self._settings.access, self._settings.data)
         box, registry = Box(secret), self._parts.registry
         keys = KeyFile(self._settings.data, box, 2 * self._settings.gateway.token_life, self._clock)
-        gateway = Gateway(GatewayKey(keys), self._settings.gateway, self._clock)
+        gateway = Gateway(GatewayKey(keys), self._settings.gateway, self._clock, self._settings.horizon.environment)
         held = Holding(box, GuardedExchange(ways), lambda name: provider_of(name, registry.snapshot), gateway, self._clock)
         return KnownSender(ways, self._clock, held, box)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tidings.clock import Instant, rfc3339
+from tidings.delivery.push.causes import target_of
 from tidings.delivery.push.port import BreakerView
+from tidings.facades.horizon.callers import Client
 from tidings.facades.horizon.states import topic_of
 from tidings.facades.parts import Parts
 from tidings.log.position import EMBEDDED
@@ -37,6 +39,11 @@ def shown_breaker(breaker: BreakerView | None, subscription: Subscription, parts
         "postponedUntil": time_of(breaker.postponed_until),
         "lastProbe": probe,
     }
+
+
+def shown_callback(url: str, client: Client, subscription: Subscription) -> str:
+    """A callback as somebody may see it: its query and user often hold a secret, which is the subscriber's own."""
+    return url if client.subscribes_as(subscription.owner) else target_of(url) + ("?…" if "?" in url else "")
 
 
 def time_of(instant: Instant | None) -> str | None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from tidings.delivery.push.port import BreakerView
 from tidings.facades.commanding import command
 from tidings.facades.horizon.asking import Asked, AskedBy
-from tidings.facades.horizon.breakers import CLOSED, shown_breaker, time_of
+from tidings.facades.horizon.breakers import CLOSED, shown_breaker, shown_callback, time_of
 from tidings.facades.horizon.callers import may_enter
 from tidings.facades.horizon.door import is_ours
 from tidings.facades.horizon.names import PREFIX
@@ -55,7 +55,9 @@ async def close(subscription: str, asked: AskedBy) -> dict[str, Any]:
 async def health_checks(asked: AskedBy) -> dict[str, Any]:
     """The callbacks that are probed now, and what the last probe found."""
     found = await asyncio.to_thread(lambda: list(_breakers(asked)))
-    return {"items": [_check(one, breaker) for one, breaker in found if breaker is not None and breaker.status == "open"]}
+    return {
+        "items": [_check(asked, one, breaker) for one, breaker in found if breaker is not None and breaker.status == "open"]
+    }
 
 
 @router.get("/api/v1/republishing-entries")
@@ -93,13 +95,13 @@ def _callbacks(asked: Asked) -> Iterator[Subscription]:
             yield one
 
 
-def _check(subscription: Subscription, breaker: BreakerView) -> dict[str, Any]:
+def _check(asked: Asked, subscription: Subscription, breaker: BreakerView) -> dict[str, Any]:
     assert isinstance(subscription.delivery, Push)
     return {
         "subscriptionId": subscription.name.name,
         "environment": subscription.name.namespace.partition("/")[2],
         "method": (subscription.delivery.probe_method or "HEAD"),
-        "callbackUrl": subscription.delivery.url,
+        "callbackUrl": shown_callback(subscription.delivery.url, asked.client, subscription),
         "lastChecked": time_of(breaker.probed_at),
         "lastCode": breaker.probe,
         "nextCheck": time_of(breaker.next_probe),

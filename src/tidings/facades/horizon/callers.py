@@ -37,6 +37,10 @@ class Client:
         if not any(self.acts_for(owner) for owner in owners):
             raise self.absent(what)
 
+    def subscribes_as(self, subscriber: str) -> bool:
+        """Whether they are the subscriber, or of its team; administrators are not."""
+        return self.unchecked or self.id == subscriber or same_team(self.id, subscriber)
+
     def absent(self, what: str) -> Forbidden | NotFound:
         """What is told of something that is not there. Whoever may not see everything cannot tell it from what is not theirs."""
         if self.admin or self.unchecked:

@@ -21,15 +21,20 @@ ABOUT_THIS_REQUEST = (
     "connection",
     "content-encoding",
     "content-type",
+    "cookie",
     "expect",
+    "forwarded",
+    "if-.*",
     "keep-alive",
     "proxy-.*",
+    "range",
     "te",
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "x-api-key",
 )
-"""Hop-by-hop headers, and how the body is laid out: a delivery has its own."""
+"""Hop-by-hop headers, how the body is laid out, conditions, and what proves who sends: a delivery has its own."""
 
 TRACE = "x-b3-traceid"
 _TRACE = TRACE.encode()

@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from tidings.access.key_file import ALGORITHM
+from tidings.errors import NotFound
+from tidings.facades.horizon.names import DEFAULT, is_word
 from tidings.facades.parts import Parts
 
 router = APIRouter(tags=["keys"])
@@ -24,8 +26,24 @@ async def keys(request: Request) -> dict[str, Any]:
 
 @router.get("/.well-known/openid-configuration")
 async def configuration(request: Request) -> dict[str, Any]:
-    """The issuer that tokens name, and where its keys are."""
+    """The issuer that tokens name, and where its keys are; where it depends on the environment, that of the hub's own one."""
     parts: Parts = request.app.state.parts
-    issuer = parts.settings.gateway.issuer
-    here = issuer.rstrip("/") if "://" in issuer else parts.settings.hub_url
+    return _configuration(parts, parts.settings.horizon.environment)
+
+
+@router.get("/v1/{environment}/.well-known/openid-configuration")
+async def configuration_of(environment: str, request: Request) -> dict[str, Any]:
+    """The issuer that tokens of one environment name, and where its keys are."""
+    parts: Parts = request.app.state.parts
+    if not is_word(environment):
+        raise NotFound("there is no such environment", found=environment[:100])
+    usual = parts.settings.horizon.environment
+    return _configuration(parts, usual if environment == DEFAULT else environment)
+
+
+def _configuration(parts: Parts, environment: str) -> dict[str, Any]:
+    gateway = parts.settings.gateway
+    issuer = gateway.issuer_in(environment)
+    own = "://" in issuer and issuer == gateway.issuer
+    here = issuer.rstrip("/") if own else parts.settings.hub_url
     return {"issuer": issuer, "jwks_uri": f"{here}{KEYS}", "id_token_signing_alg_values_supported": [ALGORITHM]}

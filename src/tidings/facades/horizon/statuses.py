@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidings.delivery.push.causes import DELETED, sentence
+from tidings.delivery.push.causes import DELETED, sentence, target_of
 from tidings.delivery.push.port import DeliveryRecord
 from tidings.delivery.push.status import OPEN
 from tidings.events.stored import event_from, note_in
@@ -125,7 +125,7 @@ class Showing:
 
     def _properties(self, target: str) -> dict[str, Any]:
         delivery = self._subscription.delivery
-        url = target or (delivery.url if isinstance(delivery, Push) else "")
+        url = target or (target_of(delivery.url) if isinstance(delivery, Push) else "")
         return {"subscriber-id": self._subscription.owner, **({"callback-url": url} if url else {})}
 
 

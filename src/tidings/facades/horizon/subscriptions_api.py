@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from tidings.errors import Conflict
 from tidings.facades import changing
 from tidings.facades.horizon.asking import Asked, AskedBy, json_of
-from tidings.facades.horizon.breakers import shown_breaker
+from tidings.facades.horizon.breakers import shown_breaker, shown_callback
 from tidings.facades.horizon.names import ROVER, paper_name, subscription_name
 from tidings.facades.horizon.results import sse_url
 from tidings.facades.horizon.states import BLOCKED, STATES, state_of, topic_of
@@ -84,7 +84,7 @@ async def approvals(
     now, namespace = asked.parts.snapshot, subscription_name(asked.environment, "").namespace
     wanted = state or "PENDING"
     items = [
-        _asked_for(now, one)
+        _asked_for(asked, one)
         for name, one in sorted(now.subscriptions.items())
         if name.namespace == namespace
         and state_of(now, one).word == wanted
@@ -115,7 +115,7 @@ def shown_subscription(asked: Asked, subscription: Subscription) -> dict[str, An
     """A subscription as it is shown (HOR-105, HOR-153)."""
     now = asked.parts.snapshot
     exposure, topic = _exposure(now, subscription), topic_of(subscription)
-    shown = _asked_for(now, subscription)
+    shown = _asked_for(asked, subscription)
     scopes = list(subscription.scopes) or (["default"] if exposure is not None and "default" in exposure.scopes else [])
     if state_of(now, subscription).word != BLOCKED and exposure is not None:
         shown["publisherTrigger"] = _merged(exposure, scopes)
@@ -128,8 +128,9 @@ def shown_subscription(asked: Asked, subscription: Subscription) -> dict[str, An
     return shown
 
 
-def _asked_for(now: Snapshot, subscription: Subscription) -> dict[str, Any]:
+def _asked_for(asked: Asked, subscription: Subscription) -> dict[str, Any]:
     """What somebody who decides on a subscription wants to know."""
+    now = asked.parts.snapshot
     state, topic = state_of(now, subscription), topic_of(subscription)
     approval = now.approvals.get((subscription.name, topic))
     shown = {
@@ -141,18 +142,22 @@ def _asked_for(now: Snapshot, subscription: Subscription) -> dict[str, Any]:
         "state": state.word,
         "reason": state.reason or None,
         "approvedBy": list(approval.by) if approval is not None and approval.by else None,
-        **_written(now, subscription),
+        **_written(asked, subscription),
     }
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _written(now: Snapshot, subscription: Subscription) -> Mapping[str, Any]:
+def _written(asked: Asked, subscription: Subscription) -> Mapping[str, Any]:
     """The entry of the subscriber's document that asks for it."""
+    now = asked.parts.snapshot
     topic = topic_of(subscription)
     environment = topic.namespace.partition("/")[2]
     paper = now.papers.get(paper_name(environment, ROVER, subscription.owner))
     entries = paper.text["spec"].get("subscriptions", ()) if paper is not None else ()
-    return next((one for one in entries if one.get("eventType") == topic.name), {})
+    entry: Mapping[str, Any] = next((one for one in entries if one.get("eventType") == topic.name), {})
+    if not entry.get("callback"):
+        return entry
+    return {**entry, "callback": shown_callback(entry["callback"], asked.client, subscription)}
 
 
 def _owner(now: Snapshot, subscription: Subscription) -> str:

@@ -72,6 +72,7 @@ class GatewayBody(Wire):
     publisher: str
     subscriber: str
     client: str = ""
+    environment: str = Field(default="", description="Where issuer and client of the hub's tokens depend on it.")
 
 
 CredentialBody = Annotated[BasicBody | TokenBody | OAuthBody | GatewayBody, Field(discriminator="kind")]
@@ -127,7 +128,11 @@ def _credential(body: CredentialBody) -> Credential:
             )
         case GatewayBody():
             return GatewayToken(
-                request_path=body.request_path, publisher=body.publisher, subscriber=body.subscriber, client=body.client
+                request_path=body.request_path,
+                publisher=body.publisher,
+                subscriber=body.subscriber,
+                client=body.client,
+                environment=body.environment,
             )
         case _:
             assert_never(body)

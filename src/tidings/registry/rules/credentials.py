@@ -109,6 +109,8 @@ def _faults_of(credential: Credential) -> Iterator[Fault]:
             for member in ("request_path", "publisher", "subscriber"):
                 if not _VISIBLE.fullmatch(getattr(credential, member)):
                     yield member, "expected visible ASCII"
+            if credential.environment and not _VISIBLE.fullmatch(credential.environment):
+                yield "environment", "expected visible ASCII"
         case _:
             assert_never(credential)
 
