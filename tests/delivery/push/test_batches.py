@@ -200,7 +200,9 @@ def test_events_go_out_as_a_batch_of_cloudevents(tmp_path: Path) -> None:
 def test_a_rewind_while_a_batch_forms_loses_nothing(tmp_path: Path, to: int) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, batch_size=100, **(WISHES | {"batch_time": 0.6})) as (lane, receiver):
-            await world.publish(5, lane)
+            await world.publish(2, lane)
+            await final(world, lane, 2)
+            await world.publish(3, lane, first=3)
             await world.command(lane, Rewind(to=embedded(to)))
             await final(world, lane, 5)
         assert sorted({n for arrival in receiver.arrivals for n in numbers(arrival)}) == [1, 2, 3, 4, 5]

@@ -21,7 +21,7 @@ from tidings.delivery.push.breakers import Breakers
 from tidings.delivery.push.credentials import access_of, awaits_consent
 from tidings.delivery.push.decide import BAD_URL, Disable, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.lane.batches import batch_of
-from tidings.delivery.push.lane.choice import Attempt, Load, Refill, Take, Wait, choose
+from tidings.delivery.push.lane.choice import Attempt, Load, Refill, Take, Wait, choose, takes_next
 from tidings.delivery.push.lane.entries import EXPIRED, Item, Parcel
 from tidings.delivery.push.lane.push_lane import Job, PushLane
 from tidings.delivery.push.lane.saved import decode
@@ -367,8 +367,13 @@ class Engine:
         if policy is None:
             return None
         now, at = self._clock.now(), self._clock.monotonic()
+        plain = policy.batch is None and not policy.sending_delay
         while True:
-            choice = choose(state, lane.allowed(now, at, take=self._may_take(state)), policy.batch)
+            take = self._may_take(state, policy)
+            live = state.windows[-1]
+            choice = (
+                Take(live) if plain and take and takes_next(state) else choose(state, lane.allowed(now, at, take), policy.batch)
+            )
             if isinstance(choice, Take):
                 item = self._take(lane, choice.window, now, at)
                 for _ in range(choice.entries - 1):
@@ -419,8 +424,11 @@ class Engine:
             self._outcomes.set_aside(lane, item, _parcel(item).fault or EXPIRED)
         return bool(bad)
 
-    def _may_take(self, state: LaneState) -> bool:
+    def _may_take(self, state: LaneState, policy: Policy) -> bool:
         size = state.size
+        # How much a stream may have open, its connection bounds.
+        if not policy.streamed and len(state.windows[-1].open) >= policy.open_items:
+            return False
         return size < state.limit and (size < OPEN_ALWAYS or self.ledger.open_items < OPEN_IN_ALL)
 
     # ---- streams

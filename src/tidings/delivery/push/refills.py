@@ -24,7 +24,7 @@ PAGE_BYTES = 1 << 20
 """Bytes of payloads that a lane holds ready, about: there may be thousands of lanes with large events."""
 
 LOW = 16
-"""A lane with fewer entries ready is read on before it has none."""
+"""A lane with fewer entries ready, or fewer than may be on their way at once, is read on before it has none."""
 
 REST = 1.0
 """Seconds until a lane that could not be read is read again."""
@@ -48,7 +48,7 @@ class Refills:
     def keep_ahead(self, lane: PushLane) -> None:
         """Read on in the live window before it runs empty."""
         live = lane.state.windows[-1]
-        if live.more and not live.reading and len(live.ready) < LOW:
+        if live.more and not live.reading and len(live.ready) < max(LOW, lane.window):
             self.refill(lane, live)
 
     def load(self, lane: PushLane, window: Window, items: Sequence[Item]) -> None:

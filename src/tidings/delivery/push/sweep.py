@@ -40,7 +40,7 @@ def _has_something(lane: PushLane, now: Instant, at: float) -> bool:
     assert policy is not None
     if state.closing or state.barriers or state.abandoned:
         return True
-    choice = choose(state, lane.allowed(now, at, take=False), policy.batch)
+    choice = choose(state, lane.allowed(now, at, False), policy.batch)
     if choice != NOTHING and not isinstance(choice, Wait):
         return True
     held = lane.waited_held or lane.pace.back_wait(at) > 0

@@ -85,12 +85,17 @@ def choose(state: LaneState, allowed: Allowed, batch: BatchPolicy | None = None)
         return NOTHING
     if batch is not None:
         return _together(state, allowed, batch)
-    live = state.windows[-1]
-    plain = len(state.windows) == 1 and not allowed.delay and not state.again.open
-    if plain and live.ready and allowed.take and live.top() is None:
-        # What nearly always is to be done.
-        return Take(live)
+    if allowed.take and not allowed.delay and takes_next(state):
+        return Take(state.windows[-1])
     return _due_or_next(state, allowed)
+
+
+def takes_next(state: LaneState) -> bool:
+    """Whether a new entry is taken next, if that is allowed and nothing is delayed or gathered. It nearly always is."""
+    live = state.windows[-1]
+    if not live.ready or len(state.windows) > 1 or state.again.open or state.barriers or state.abandoned:
+        return False
+    return live.top() is None
 
 
 def _due_or_next(state: LaneState, allowed: Allowed) -> Choice:

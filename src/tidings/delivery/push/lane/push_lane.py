@@ -164,12 +164,10 @@ class PushLane:
         stopped = self.deleted or bool(self.barred) or self.state.suspended or bool(self.state.disabled)
         return self.policy is not None and self.policy.streamed and not stopped
 
-    def allowed(self, now: Instant, at: float, *, take: bool) -> Allowed:
-        """What the lane may do now; `take`: as far as others are concerned, it may open items."""
+    def allowed(self, now: Instant, at: float, take: bool) -> Allowed:
+        """What the lane may do now; `take`: it may open items."""
         policy, state = self.policy, self.state
         assert policy is not None
-        # How much a stream may have open, its connection bounds.
-        take = take and (policy.streamed or len(state.windows[-1].open) < policy.open_items)
         if len(state.windows) == 1:
             if not policy.sending_delay:
                 return Allowed(now, at, take)
