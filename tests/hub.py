@@ -36,14 +36,14 @@ def free_port() -> int:
 
 
 class Hub:
-    """Starts `tidings serve` on a free port; everything it prints goes to `hub.log` in the data folder's parent."""
+    """Starts `tidings serve` on a free port; everything it prints goes to `hub.log` beside the data folder, or in `beside`."""
 
-    def __init__(self, data: Path, settings: str = "") -> None:
+    def __init__(self, data: Path, settings: str = "", beside: Path | None = None) -> None:
         self.data = data
         self.port = free_port()
-        self.log = data.parent / "hub.log"
-        self._config = data.parent / "hub.toml"
-        self._config.write_text(settings)
+        self.log = (beside or data.parent) / "hub.log"
+        self._config = (beside or data.parent) / "hub.toml"
+        self.configure(settings)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -54,6 +54,10 @@ class Hub:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    def configure(self, settings: str) -> None:
+        """Settings that hold from the next start on."""
+        self._config.write_text(settings)
 
     def start(self) -> Hub:
         command = [sys.executable, "-m", "tidings.cli", "serve", "--data", str(self.data), "--port", str(self.port)]
@@ -119,6 +123,14 @@ class Hub:
             assert self._process is not None
             self._process.wait()
         return True
+
+    def ended(self, within: float = 60) -> int:
+        """Wait until it ends by itself; the exit status."""
+        assert self._process is not None
+        try:
+            return self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the hub did not end within {within:.0f} s\n{self.tail()}") from None
 
     def stop(self, within: float = 40) -> int:
         """SIGTERM and wait; the exit status."""

@@ -1,15 +1,13 @@
-"""A callback that counts. It answers 204 to everything and remembers how often each event came, per path."""
+"""A callback that counts. It answers 204 to everything and keeps the receipts of every path."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections import Counter, defaultdict
 
 import msgspec
 
-from tests.faults.repeats import Repeat
+from tests.faults.receipts import Receipts
 
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -21,16 +19,17 @@ class _Head(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Head | list[_Head]).decode
 
 
+def ids_in(body: bytes) -> list[str]:
+    """The ids of the events of one request."""
+    found = _decode(body)
+    return [head.id for head in found] if isinstance(found, list) else [found.id]
+
+
 class CountingReceiver:
-    """Listens on a loopback port of its own in its own thread. `arrived[path][event id]` is how often it came;
-    `repeats` are those that came again.
-    """
+    """Listens on a loopback port of its own in its own thread."""
 
     def __init__(self) -> None:
-        self.arrived: dict[str, Counter[str]] = defaultdict(Counter)
-        self.order: dict[str, list[str]] = defaultdict(list)
-        self.repeats: list[Repeat] = []
-        self._last: dict[tuple[str, str], float] = {}
+        self.receipts: dict[str, Receipts] = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self.port = 0
@@ -45,20 +44,20 @@ class CountingReceiver:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
-    def take(self, path: str, body: bytes) -> None:
-        found = _decode(body)
-        for head in found if isinstance(found, list) else [found]:
-            before, now = self._last.get((path, head.id)), time.monotonic()
-            self._last[path, head.id] = now
-            if before is None:
-                self.order[path].append(head.id)
-            else:
-                self.repeats.append(Repeat(path.removeprefix("/"), head.id, before, now))
-            self.arrived[path][head.id] += 1
+    def of(self, path: str) -> Receipts:
+        """The receipts of a path."""
+        name = path.strip("/")
+        return self.receipts.setdefault(name, Receipts(name))
 
     def answer(self, transport: asyncio.Transport, path: str, body: bytes) -> None:
         """Take a request and answer it."""
-        self.take(path, body)
+        receipts, events = self.of(path), ids_in(body)
+        receipts.sent(events)
+        receipts.took(events)
+        transport.write(NO_CONTENT)
+
+    def probe(self, transport: asyncio.Transport, path: str) -> None:
+        """Answer a request without events: somebody asks whether the endpoint is well."""
         transport.write(NO_CONTENT)
 
     def _serve(self) -> None:
@@ -89,4 +88,8 @@ class _Connection(asyncio.Protocol):
                 return
             body = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
-            self._receiver.answer(self._transport, head[0].split(b" ")[1].decode(), body)
+            method, path, _ = head[0].decode().split(" ", 2)
+            if method == "POST":
+                self._receiver.answer(self._transport, path, body)
+            else:
+                self._receiver.probe(self._transport, path)

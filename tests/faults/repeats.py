@@ -1,4 +1,4 @@
-"""Which repeated deliveries a kill explains. Pure: who came when, and when what was killed.
+"""Which repeated deliveries a disturbance explains. Pure: who came when, and when what was disturbed.
 
 A kill may repeat what was on its way, and what was delivered since the last save. In an ordered lane the outcome of one event is
 saved before the next goes out, so there it is one event, one of every key, or one batch.
@@ -6,7 +6,7 @@ saved before the next goes out, so there it is one event, one of every key, or o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ ARRIVING = 2.0
 
 
 class Repeat(NamedTuple):
-    """An event that came again: when it came before, and when again."""
+    """An event that was taken again: when it was taken before, and when again."""
 
     subscription: str
     event: str
@@ -26,19 +26,40 @@ class Repeat(NamedTuple):
     again: float
 
 
-def unexplained(repeats: Sequence[Repeat], kills: Sequence[float], most: Mapping[str, int]) -> list[str]:
-    """Repeats that no kill explains, and kills that repeated more than `most` events of a subscription.
+class Disturbance(NamedTuple):
+    """Something that may repeat deliveries: a kill, or a process that stood still. No subscription: it concerns all of them."""
 
-    Several kills may come before an event comes again, and each of them may explain it; it counts for the one that explains least.
-    """
-    faults, counts = [], Counter[tuple[str, float]]()
-    for one in sorted(repeats, key=lambda repeat: repeat.before):
-        explaining = [at for at in kills if one.before - ARRIVING <= at <= min(one.again, one.before + UNSAVED)]
-        if explaining:
-            counts[one.subscription, min(explaining, key=lambda at: counts[one.subscription, at])] += 1
+    began: float
+    ended: float
+    subscription: str = ""
+
+    def explains(self, repeat: Repeat) -> bool:
+        concerned = self.subscription in ("", repeat.subscription)
+        return concerned and self.began <= repeat.again and self.began - UNSAVED <= repeat.before <= self.ended + ARRIVING
+
+
+def unexplained(repeats: Sequence[Repeat], disturbances: Sequence[Disturbance], most: Mapping[str, int]) -> list[str]:
+    """Repeats that no disturbance explains, and those beyond the `most` events of a subscription that one may repeat."""
+    faults: list[str] = []
+    reasons: dict[str, dict[Repeat, list[Disturbance]]] = defaultdict(dict)
+    for one in repeats:
+        found = [disturbance for disturbance in disturbances if disturbance.explains(one)]
+        if found:
+            reasons[one.subscription][one] = found
         else:
-            faults.append(f"{one.subscription}: {one.event} came again after {one.again - one.before:.1f} s without a kill")
-    for (name, _), count in counts.items():
-        if count > most.get(name, count):
-            faults.append(f"{name}: one kill repeated {count} events, at most {most[name]} were on their way")
+            faults.append(f"{one.subscription}: {one.event} came again after {one.again - one.before:.1f} s without a reason")
+    for name, found_for in reasons.items():
+        left = _left_over(found_for, most.get(name, len(found_for)))
+        if left:
+            events = ", ".join(one.event for one in left[:5])
+            faults.append(f"{name}: {len(left)} events more than were on their way came again ({events})")
     return faults
+
+
+def _left_over(reasons: Mapping[Repeat, list[Disturbance]], most: int) -> list[Repeat]:
+    """What is left when every disturbance explains `most` repeats: those first that no later one could explain."""
+    left = sorted(reasons, key=lambda one: max(disturbance.began for disturbance in reasons[one]))
+    for disturbance in sorted({one for found in reasons.values() for one in found}):
+        explained = [one for one in left if disturbance in reasons[one]][:most]
+        left = [one for one in left if one not in explained]
+    return left

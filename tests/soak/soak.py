@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.ledger import Publisher
+from tests.faults.publisher import Publisher
 from tests.hub import Hub
 from tests.soak.endpoints import ILL, WELL, Endpoints
 from tests.soak.picture import picture
@@ -121,7 +121,7 @@ def _missing(endpoints: Endpoints, publishers: Sequence[Publisher]) -> list[str]
     """Acknowledged events that a well endpoint has not got."""
     found = []
     for kind in WELL:
-        arrived = endpoints.arrived[f"/{kind}"]
+        arrived = endpoints.of(kind).taken
         found += [f"{kind}: {event}" for event in _wanted(kind, publishers) if event not in arrived]
     return found
 

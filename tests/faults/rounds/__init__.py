@@ -1,0 +1,48 @@
+"""One module for each kind of fault. Each takes a folder and a fresh report, and fills the report in."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.faults.ledger import Report
+from tests.faults.rounds import kills
+from tests.faults.world import Say
+
+
+class Amount(NamedTuple):
+    """How much is done: kills and events of the round `kills`, and how often the others repeat their fault."""
+
+    kills: int
+    events: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A kind of fault, in a sentence."""
+
+    about: str
+    run: Callable[[Path, Report, Amount, Say], None]
+
+
+ROUNDS: dict[str, Round] = {
+    "kills": Round(
+        "kills every part, changes policies, kinds and workers meanwhile, with endpoints that fail, hang and are slow",
+        lambda folder, report, amount, say: kills.run(folder, report, kills=amount.kills, events=amount.events, say=say),
+    ),
+}
+
+
+def run(name: str, seed: int, amount: Amount, folder: Path, say: Say) -> Report:
+    """One round. What ends it early is a fault of its report."""
+    report = Report(name, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        ROUNDS[name].run(folder, report, amount, say)
+    except Exception:  # the top of a round: whatever went wrong is what it found
+        report.fault("ended early", [traceback.format_exc()])
+    return report
