@@ -55,6 +55,10 @@ class Hub:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def configure(self, settings: str) -> None:
         """Settings that hold from the next start on."""
         self._config.write_text(settings)

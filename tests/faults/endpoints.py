@@ -57,6 +57,10 @@ class Endpoints(CountingReceiver):
         """Let an endpoint be as it usually is."""
         self.moods[name] = self._usual[name]
 
+    def relapse(self) -> None:
+        """Let all endpoints be as they usually are."""
+        self.moods = dict(self._usual)
+
     def heal(self) -> None:
         """From now on all of them answer well and at once."""
         self.moods = dict.fromkeys(self.moods, WELL)

@@ -69,10 +69,10 @@ class Report:
 
 
 def count(report: Report, publishers: Sequence[Publisher], receipts: Mapping[str, Receipts]) -> None:
-    """Fill in what was acknowledged, delivered, lost, out of order, and repeated without a reason."""
-    report.acknowledged = sum(len(publisher.acknowledged) for publisher in publishers)
-    report.unanswered = sum(len(publisher.unanswered) for publisher in publishers)
-    report.refused = sum(publisher.refusals[BUSY] for publisher in publishers)
+    """Add what was acknowledged, delivered, lost, out of order, and repeated without a reason."""
+    report.acknowledged += sum(len(publisher.acknowledged) for publisher in publishers)
+    report.unanswered += sum(len(publisher.unanswered) for publisher in publishers)
+    report.refused += sum(publisher.refusals[BUSY] for publisher in publishers)
     for publisher in publishers:
         odd = {status: count for status, count in publisher.refusals.items() if status != BUSY}
         report.fault("odd answers to publishers", [f"{publisher.name}: {status}, {n} times" for status, n in odd.items()])

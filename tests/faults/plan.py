@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from tests.faults.endpoints import FITS
 from tests.faults.subscriptions import SUBSCRIPTIONS
@@ -19,6 +20,13 @@ VICTIMS = ("api", "pipeline", "deliver", "supervisor", "java", "deliver")
 PUSHED = [name for name, one in SUBSCRIPTIONS.items() if one.kinds == ("push",)]
 BREAKERS = [name for name, one in SUBSCRIPTIONS.items() if one.policy.get("breaker") or one.policy.get("preset") == "horizon"]
 FAILING = [name for name in PUSHED if SUBSCRIPTIONS[name].mood.fails]
+
+
+LEG = 10
+"""Kills until the hub has to come to rest."""
+
+DECK = 14
+"""Steps in which everything comes once that can come."""
 
 
 class Act(StrEnum):
@@ -51,44 +59,48 @@ class Step:
         return " ".join(word for word in (self.act.value, self.target, self.fit) if word)
 
 
-def drawn(seed: int, kills: int) -> list[Step]:
-    """The plan of a run with so many kills."""
+def drawn(seed: int, kills: int) -> list[list[Step]]:
+    """The plan of a run with so many kills: legs, after each of which the hub has to come to rest."""
     chance = random.Random(seed)
     deck = _deck(chance)
     victims = [VICTIMS[n % len(VICTIMS)] for n in range(kills)]
     chance.shuffle(victims)
-    steps: list[Step] = []
-    later: list[Step] = []
-    for number, victim in enumerate(victims):
-        for _ in range(chance.randint(1, 3)):
-            step = next(deck)
-            steps.append(step)
-            later += _undone(step)
-        steps.append(Step(Act.KILL, victim, chance.uniform(0.1, 2.0), chance.random()))
-        # What was suspended or fell ill stays so over the next kill.
-        steps += later
-        later = []
-        for n, workers in enumerate(WORKERS[1:], start=1):
-            if number + 1 == max(1, kills * n // len(WORKERS)):
-                steps.append(Step(Act.WORKERS, str(workers), chance.uniform(0.1, 1.0), chance.random()))
-    return steps
+    changes = {max(1, kills * n // len(WORKERS)): workers for n, workers in enumerate(WORKERS) if n}
+    legs: list[list[Step]] = []
+    for first in range(0, kills, LEG):
+        leg: list[Step] = []
+        for number, victim in enumerate(victims[first : first + LEG], start=first + 1):
+            leg += _until_killed(victim, deck, chance)
+            if number in changes:
+                leg.append(Step(Act.WORKERS, str(changes[number]), chance.uniform(0.1, 1.0), chance.random()))
+        # A restart heals much: at the end there is none, so that what got stuck by a change stays so.
+        legs.append([*leg, *_undoing(list(islice(deck, DECK)))])
+    return legs
 
 
-def _undone(step: Step) -> list[Step]:
+def _until_killed(victim: str, deck: Iterator[Step], chance: random.Random) -> list[Step]:
+    """A few steps and a kill; what was suspended or fell ill stays so over it."""
+    steps = list(islice(deck, chance.randint(1, 3)))
+    undoing = _undoing(steps)[len(steps) :]
+    return [*steps, Step(Act.KILL, victim, chance.uniform(0.1, 2.0), chance.random()), *undoing]
+
+
+def _undoing(steps: list[Step]) -> list[Step]:
+    """The steps, and then those that undo them where they can be undone."""
     undo = {Act.SUSPEND: Act.ACTIVATE, Act.FALL: Act.RECOVER}
-    return [Step(undo[step.act], step.target, 0.5)] if step.act in undo else []
+    return [*steps, *(Step(undo[step.act], step.target, 0.5) for step in steps if step.act in undo)]
 
 
 def _deck(chance: random.Random) -> Iterator[Step]:
     """Steps without end. Every kind of step comes before any comes for the second time."""
+    switched = [name for name, one in SUBSCRIPTIONS.items() if len(one.kinds) > 1]
     while True:
         chosen = [
             *(
                 (Act.POLICY, name)
                 for name in ("batch-failing", "strict-failing", chance.choice(PUSHED), chance.choice(FAILING))
             ),
-            *((Act.KIND, name) for name, one in SUBSCRIPTIONS.items() if len(one.kinds) > 1),
-            *((Act.KIND, name) for name, one in SUBSCRIPTIONS.items() if len(one.kinds) > 1),
+            *((Act.KIND, name) for name in switched * 3),
             *((Act.REWIND, name) for name, one in SUBSCRIPTIONS.items() if one.rewound),
             (Act.SUSPEND, chance.choice(PUSHED)),
             (Act.FALL, chance.choice(PUSHED)),

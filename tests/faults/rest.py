@@ -11,6 +11,9 @@ from tests.hub import Hub
 PATIENCE = 180.0
 """Seconds without any progress after which a lane that is not at rest counts as stuck."""
 
+LONGEST = 1800.0
+"""Seconds after which what still moves moves in a circle."""
+
 
 def unrest(hub: Hub) -> list[str]:
     """What is not at rest, one sentence each."""
@@ -39,8 +42,8 @@ def _words(state: dict[str, Any]) -> list[str]:
 def wait_for_rest(hub: Hub, patience: float = PATIENCE) -> list[str]:
     """Wait until everything is at rest, or nothing has moved for `patience` seconds; what is not at rest then."""
     found: list[str] = ["nobody could be asked"]
-    moved, give_up = found, time.monotonic() + patience
-    while time.monotonic() < give_up:
+    moved, give_up, end = found, time.monotonic() + patience, time.monotonic() + LONGEST
+    while time.monotonic() < min(give_up, end):
         try:
             found = unrest(hub)
         except (OSError, http.client.HTTPException, KeyError, ValueError):

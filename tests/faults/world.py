@@ -66,14 +66,15 @@ class World:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for stop in [one.stop for one in self.publishers] + [one.stop for one in self.readers]:
             stop.set()
-        processes = Family(self.hub.pid)
+        processes = Family(self.hub.pid) if self.hub.running else None
         try:
             self.hub.stop()
         finally:
             # A part whose supervisor could not end it must not outlive the run.
-            processes.kill()
+            if processes is not None:
+                processes.kill()
             self.endpoints.close()
-        self.report.seconds = time.monotonic() - self._began
+        self.report.seconds += time.monotonic() - self._began
 
     def declare(self, name: str, kind: str | None = None) -> None:
         """Put a subscription as it should be, or in another kind."""
@@ -107,10 +108,6 @@ class World:
         """Let all publishers wait."""
         for publisher in self.publishers:
             publisher.hold()
-
-    def go_on(self) -> None:
-        for publisher in self.publishers:
-            publisher.go_on()
 
     def spur(self, events: float = HASTE) -> None:
         """Let every publisher hurry for so many events."""
@@ -155,21 +152,27 @@ class World:
         self.ask("POST", f"/api/subscriptions/{name}/rewind", {"to": moment})
         return True
 
-    def settle(self) -> None:
-        """End publishing, heal every endpoint, and wait until the hub is at rest."""
-        for publisher in self.publishers:
-            publisher.stop.set()
-            publisher.join(60)
+    def rest(self) -> bool:
+        """Let publishers wait, heal every endpoint, and wait until the hub is at rest; whether it came to it."""
+        self.hold()
         self.endpoints.heal()
         for name in SUBSCRIPTIONS:
             self.ask("PUT", f"/api/subscriptions/{name}/state", {"state": "active"})
         self.hub.wait_ready(180)
-        self.report.fault("not at rest", wait_for_rest(self.hub))
+        found = wait_for_rest(self.hub)
+        self.report.fault("not at rest", found)
+        return not found
+
+    def go_on(self) -> None:
+        """After a rest: endpoints are in their moods again, and publishers go on."""
+        self.endpoints.relapse()
+        for publisher in self.publishers:
+            publisher.go_on()
 
     def judge(self, *, lanes: bool = True) -> None:
         """Stop the hub and count."""
-        for reader in self.readers:
-            reader.stop.set()
+        for stop in [one.stop for one in self.publishers] + [one.stop for one in self.readers]:
+            stop.set()
         self.hub.stop()
         count(self.report, self.publishers, self.endpoints.receipts)
         if lanes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.faults.ledger import Report
-from tests.faults.rounds import kills
+from tests.faults.rounds import disk, files, kills, power, stops
 from tests.faults.world import Say
 
 
@@ -33,6 +33,22 @@ ROUNDS: dict[str, Round] = {
     "kills": Round(
         "kills every part, changes policies, kinds and workers meanwhile, with endpoints that fail, hang and are slow",
         lambda folder, report, amount, say: kills.run(folder, report, kills=amount.kills, events=amount.events, say=say),
+    ),
+    "stops": Round(
+        "lets every process stand still: who hangs is named by /health/ready, and the others go on",
+        lambda folder, report, amount, say: stops.run(folder, report, say),
+    ),
+    "files": Round(
+        "moves, removes, replaces and unmounts the hub's files: it refuses, and acknowledges nothing into nowhere",
+        lambda folder, report, amount, say: files.run(folder, report, say),
+    ),
+    "disk": Round(
+        "fills the disk (needs root, for a small ext4 on a loop device)",
+        lambda folder, report, amount, say: disk.run(folder, report, amount.times, say),
+    ),
+    "power": Round(
+        "cuts the power: a hub starts from what was on the disk (needs root, for an ext4 on a loop device)",
+        lambda folder, report, amount, say: power.run(folder, report, amount.times, say),
     ),
 }
 

@@ -34,14 +34,20 @@ def run(folder: Path, report: Report, *, kills: int, events: int, say: Say) -> N
     with World(folder, report, workers=WORKERS[0]) as world:
         world.publish()
         steps = _Steps(world)
-        for step in drawn(report.seed, kills):
-            time.sleep(step.after)
-            if steps.take(step):
-                report.done[_counted(step)] += 1
-                say(f"{step}; {world.acknowledged()} acknowledged so far")
-        world.wait_acknowledged(max(500, events - world.acknowledged()), 1800)
-        say("waiting until everything is at rest")
-        world.settle()
+        legs = drawn(report.seed, kills)
+        for number, leg in enumerate(legs, start=1):
+            for step in leg:
+                time.sleep(step.after)
+                if steps.take(step):
+                    report.done[_counted(step)] += 1
+                    say(f"{step}; {world.acknowledged()} acknowledged so far")
+                world.spur()
+            # What came back must work, not only have lost nothing.
+            world.wait_acknowledged(max(500, events * number // len(legs) - world.acknowledged()), 1800)
+            say("waiting until everything is at rest")
+            if not world.rest():
+                break
+            world.go_on()
         world.judge()
 
 
