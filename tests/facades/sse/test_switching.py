@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import time
 from collections.abc import Iterator
 
@@ -53,6 +55,20 @@ def test_an_open_stream_ends_when_its_subscription_becomes_a_callback(world: Str
         world.publish(1, lane, first=2)
         assert reader.answer().body.strip() == b""
         until(lambda: len(receiver.arrivals) == 1)
+
+
+def test_what_was_on_its_way_to_a_stream_is_pushed_in_the_form_of_a_callback(world: Streaming) -> None:
+    lane = world.subscribe("unread")
+    with socket.socket() as client, Receiver() as receiver:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", world.api.port))
+        client.sendall(b"GET /api/subscriptions/unread/stream HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        world.publish(8, lane, filler=b"x" * 50_000)
+        assert client.recv(1)
+        world.subscribe("unread", "push", url=receiver.url)
+        until(lambda: world.delivery.lane(lane).delivered == 8)
+    assert receiver.arrivals
+    assert {json.loads(arrival.body)["data"]["n"] for arrival in receiver.arrivals} <= set(range(1, 9))
 
 
 def test_what_is_past_its_retention_is_streamed_neither_at_first_nor_again(world: Streaming) -> None:

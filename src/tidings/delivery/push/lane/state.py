@@ -217,9 +217,9 @@ class LaneState:
         return True
 
     def put_back(self, item: Item) -> None:
-        """The item was not sent after all."""
+        """The item was not sent after all. It is read again: its parcel was laid out for who does not get it now."""
         if item.stage is SENDING:
-            item.stage = WAITING
+            item.stage, item.parcel = WAITING, None
             self._line_up(item)
         elif item.stage is ABANDONED:
             item.stage = GONE
