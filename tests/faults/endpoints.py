@@ -7,6 +7,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from tests.faults.receipts import LineOf, Receipts
 from tests.faults.receiver import NO_CONTENT, CountingReceiver, ids_in
 
@@ -40,10 +42,11 @@ FITS: Mapping[str, Mood] = {
 
 
 class Endpoints(CountingReceiver):
-    """One endpoint per subscription, at `/name`."""
+    """One endpoint per subscription, at `/name`. `garbage` is what came and could not be read."""
 
     def __init__(self, moods: Mapping[str, Mood], lines: Mapping[str, LineOf], seed: int) -> None:
         self.moods = dict(moods)
+        self.garbage: list[str] = []
         self._usual = dict(moods)
         self._chances = {name: random.Random(f"{seed} {name}") for name in moods}
         super().__init__()
@@ -66,9 +69,15 @@ class Endpoints(CountingReceiver):
         self.moods = dict.fromkeys(self.moods, WELL)
 
     def answer(self, transport: asyncio.Transport, path: str, body: bytes) -> None:
-        name, events = path.strip("/"), ids_in(body)
-        self.receipts[name].sent(events)
+        name = path.strip("/")
         mood, chance = self.moods[name], self._chances[name]
+        try:
+            events = ids_in(body)
+        except msgspec.MsgspecError as error:
+            self.garbage.append(f"{name}: {body[:100]!r} ({error})")
+            transport.write(_failure(mood))
+            return
+        self.receipts[name].sent(events)
         draw, wait = chance.random(), chance.uniform(0.0, mood.slow)
         if draw < mood.hangs:
             return

@@ -24,6 +24,8 @@ from tidings.registry.rules import parse_name
 from tidings.registry.store import open_reader
 
 SHOWN = 10
+FORGOTTEN = "nobody sent it"
+"""A lane had something to send while nobody held it: the hub heals that, and it should never be."""
 
 
 @dataclass
@@ -89,6 +91,21 @@ def count(report: Report, publishers: Sequence[Publisher], receipts: Mapping[str
     repeats = [one for name, receipt in receipts.items() if not SUBSCRIPTIONS[name].rewound for one in receipt.repeats]
     most = {name: wanted.most for name, wanted in SUBSCRIPTIONS.items() if wanted.most is not None}
     report.fault("repeated without a reason", unexplained(repeats, report.disturbances, most))
+
+
+def hub_errors(log: Path) -> list[str]:
+    """Log lines about faults of the hub itself: stacks of the parts in Python, and lanes that were forgotten."""
+    found: list[str] = []
+    for line in log.read_text(errors="replace").splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        # Spark says with stacks that it was killed.
+        stack = entry.get("level") == "error" and "stack" in entry and entry.get("part") != "pipeline"
+        if stack or FORGOTTEN in str(entry.get("message")):
+            found.append(f"{entry['part']}: {entry['message']} {str(entry.get('stack', ''))[-300:]}".strip())
+    return found
 
 
 def lane_faults(data: Path) -> list[str]:

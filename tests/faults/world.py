@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.faults.endpoints import Endpoints
-from tests.faults.ledger import Report, count, lane_faults
+from tests.faults.ledger import Report, count, hub_errors, lane_faults
 from tests.faults.processes import Family
 from tests.faults.publisher import Publisher
 from tests.faults.receipts import number_of
@@ -175,6 +175,8 @@ class World:
             stop.set()
         self.hub.stop()
         count(self.report, self.publishers, self.endpoints.receipts)
+        self.report.fault("not to be read", self.endpoints.garbage)
+        self.report.fault("errors in the log", hub_errors(self.hub.log))
         if lanes:
             self.report.fault("lanes that are not what the log says", lane_faults(self.hub.data))
 
