@@ -58,6 +58,11 @@ class Receipts:
                 if self._line_of is not None:
                     self._waiting[self._line_of(number_of(event))].discard(number_of(event))
 
+    def forget_waiting(self) -> None:
+        """What was sent and not taken is gone with the log: it never comes again, and holds nothing up."""
+        with self._lock:
+            self._waiting.clear()
+
     def out_of_order(self) -> list[str]:
         """What was sent before its time, and what was taken for the first time after a later one of its line."""
         faults, last = list(self.overtaken), defaultdict[int, int](lambda: -1)
