@@ -50,8 +50,8 @@ bench: $(STAMP) java ## Measure speed; one table
 bench-peers: $(STAMP) ## Measure routing beside event-ruler (needs Maven and a JDK)
 	@$(BIN)/python -m bench.peers
 
-faults: $(STAMP) java ## Kill a publishing hub fifty times and count what was lost
-	@$(BIN)/python -m tests.faults --kills 50 --events 100000
+faults: $(STAMP) java ## Kill, stop, starve and unplug a publishing hub, and count what was lost (ROUNDS="kills power", SEED=7)
+	@$(BIN)/python -m tests.faults $(ROUNDS) --kills 50 --events 100000 $(if $(SEED),--seed $(SEED))
 
 soak: $(STAMP) java ## Half an hour with good and bad endpoints: does it stay flat? (report in soak-report/)
 	@$(BIN)/python -m tests.soak
