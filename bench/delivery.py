@@ -253,13 +253,15 @@ async def deliver(folder: Path, workers: int, number: int) -> None:
     """One deliver worker, as `tidings deliver` runs it."""
     import signal
 
+    from tidings.adapters import deliver_adapters
     from tidings.delivery.push.run import run
     from tidings.observe.board import Board
 
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     board = Board(folder / "run", f"deliver-{number}")
-    await run(settings_of(folder, workers), stop, board, number)
+    settings = settings_of(folder, workers)
+    await run(settings, stop, board, deliver_adapters(settings, number), number)
 
 
 def main(words: Sequence[str]) -> None:

@@ -1,19 +1,84 @@
-"""Settings → adapters: the one place where it is chosen what the ports of a process stand on. Imports happen inside."""
+"""Settings → adapters: the one place where it is chosen what the ports of a process stand on.
+
+Imports happen inside, so that a process loads what it uses and nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidings.config import Settings
 
 if TYPE_CHECKING:
+    from tidings.delivery.feeds.cursorsets import CursorSets
+    from tidings.delivery.push.port import DeliveryReader
+    from tidings.delivery.push.records import BurialsReader, RecordsReader
+    from tidings.delivery.push.run import DeliverAdapters, Parts
+    from tidings.delivery.push.store import DeliveryStore
+    from tidings.ingest.claims import ClaimsTable
+    from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
     from tidings.pipeline.process import PipelineParts
+    from tidings.registry.port import RegistryWriter
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAdapters:
+    """What the api process stands on. `delivery`, `records` and `burials` are three views of what delivery has saved."""
+
+    log: LogWriter
+    reader: LogReader
+    slices: TopicSlices
+    lanes: LanesReader
+    delivery: DeliveryReader
+    records: RecordsReader
+    burials: BurialsReader
+    registry: RegistryWriter
+    cursor_sets: CursorSets
+    claims: ClaimsTable
+    life: str
+
+
+def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
+    """Open everything for writing that is the api's; `stack` closes it in order."""
+    from tidings.delivery.feeds.sqlite import SqliteCursorSets
+    from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
+    from tidings.ingest.claims import ClaimsTable
+    from tidings.log.sqlite.lanes import SqliteLanesReader
+    from tidings.log.sqlite.life import life_of
+    from tidings.log.sqlite.reader import SqliteLogReader
+    from tidings.log.sqlite.slices import SqliteSlices
+    from tidings.log.sqlite.writer import SqliteLogWriter
+    from tidings.registry.store import open_writer
+
+    folder = settings.data
+    log = SqliteLogWriter(folder, settings.log)
+    stack.push_async_callback(log.close)
+    registry = open_writer(folder)
+    stack.callback(registry.close)
+    reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
+    slices, cursor_sets = SqliteSlices(folder), SqliteCursorSets(folder)
+    for closing in (reader.close, slices.close, cursor_sets.close, lanes.close, delivery.close):
+        stack.callback(closing)
+    return ApiAdapters(
+        log=log,
+        reader=reader,
+        slices=slices,
+        lanes=lanes,
+        delivery=delivery,
+        records=delivery,
+        burials=delivery,
+        registry=registry,
+        cursor_sets=cursor_sets,
+        claims=ClaimsTable(folder / "duplicates.db"),
+        life=life_of(folder, reader.ends()),
+    )
 
 
 def pipeline_parts(settings: Settings) -> PipelineParts:
     """What routing reads and writes. Raises Unavailable while the api has not made the files yet."""
-    from contextlib import ExitStack
-
     from tidings.log.sqlite.lanes import SqliteLanesWriter
     from tidings.log.sqlite.reader import SqliteLogReader
     from tidings.log.sqlite.routing_source import SqliteRoutingSource
@@ -29,3 +94,33 @@ def pipeline_parts(settings: Settings) -> PipelineParts:
         stack.callback(registry.close)
         source = SqliteRoutingSource(settings.data, log)
         return PipelineParts(lanes, source, log, registry, stack.pop_all().close)
+
+
+def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
+    """What deliver worker `number` stands on."""
+    from tidings.delivery.push.run import DeliverAdapters, Parts
+    from tidings.delivery.push.sqlite import SqliteDeliveryStore
+    from tidings.delivery.push.sqlite.resharing import reshare
+
+    def store() -> DeliveryStore:
+        reshare(settings.data, settings.deliver.workers)
+        return SqliteDeliveryStore(settings.data, number, settings.push.records_bytes // settings.deliver.workers)
+
+    @contextmanager
+    def parts(store: DeliveryStore) -> Iterator[Parts]:
+        from tidings.lanes.embedded import EmbeddedLanes
+        from tidings.log.sqlite.lanes import SqliteLanesReader
+        from tidings.log.sqlite.reader import SqliteLogReader
+        from tidings.registry.current import CurrentRegistry
+        from tidings.registry.store import open_reader
+
+        with ExitStack() as stack:
+            registry = open_reader(settings.data)
+            stack.callback(registry.close)
+            log = SqliteLogReader(settings.data)
+            stack.callback(log.close)
+            lanes = SqliteLanesReader(settings.data)
+            stack.callback(lanes.close)
+            yield Parts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
+
+    return DeliverAdapters(store, parts)

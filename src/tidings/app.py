@@ -8,9 +8,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -22,10 +20,9 @@ from tidings.access.rules import check_access
 from tidings.access.sealing import Box, sealing_key, unreadable
 from tidings.access.secrets import hub_key
 from tidings.access.tokens import Gate
+from tidings.adapters import api_adapters
 from tidings.clock import Clock, LeapWatch, SystemClock
 from tidings.config import ServerSettings, Settings
-from tidings.delivery.feeds.sqlite import SqliteCursorSets
-from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
 from tidings.errors import Unavailable, tolerating
 from tidings.facades.all_doors import DOORS
 from tidings.facades.dead_letter_events import DeadLetterEvents
@@ -36,23 +33,16 @@ from tidings.facades.parts import Parts
 from tidings.facades.waiting import Waiting
 from tidings.ids import DeliveryIds
 from tidings.ingest.admit import Admissions
-from tidings.ingest.claims import ClaimsTable
 from tidings.ingest.duplicates import DuplicateCheck, windows_of
 from tidings.ingest.intake import Intake
 from tidings.ingest.protocol import WireLimits, limited
 from tidings.ingest.retention import RetentionSweep
 from tidings.ingest.tally import Tally
 from tidings.listeners import bound, close_all, handed_over
-from tidings.log.sqlite.lanes import SqliteLanesReader
-from tidings.log.sqlite.life import life_of
-from tidings.log.sqlite.reader import SqliteLogReader
-from tidings.log.sqlite.slices import SqliteSlices
-from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.log.wake import Listener
 from tidings.observe.board import Board
 from tidings.own_ports import apps_beside
 from tidings.registry.current import CurrentRegistry
-from tidings.registry.store import SqlRegistryWriter, open_writer
 from tidings.server.asgi import BodyBudget, Receive, Scope, Send
 
 if TYPE_CHECKING:
@@ -100,7 +90,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     """Open every part of the api process and start its tasks; `stack` closes them in order. Raises Misconfigured."""
     check_access(settings.access, settings.server.host)
     settings.data.mkdir(parents=True, exist_ok=True)
-    files = _opened(settings.data, settings, stack)
+    files = api_adapters(settings, stack)
     current = CurrentRegistry(files.registry)
     clock, tally, secret = SystemClock(), Tally(), sealing_key(settings.access, settings.data)
     duplicates = DuplicateCheck(files.claims, files.log, clock)
@@ -116,12 +106,12 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
         clock=clock,
         gate=Gate(settings.access, clock, refused=refused),
         log=files.log,
-        life=life_of(settings.data, files.reader.ends()),
+        life=files.life,
         reader=files.reader,
         slices=files.slices,
         lanes=files.lanes,
         delivery=files.delivery,
-        records=files.delivery,
+        records=files.records,
         ids=DeliveryIds(hub_key(settings.data).reveal()),
         registry=files.registry,
         cursor_sets=files.cursor_sets,
@@ -143,7 +133,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     tasks.start(_forget_cursor_sets(parts))
     tasks.start(_show(tally, board))
     if settings.push.dead_letter_events:
-        tasks.start(DeadLetterEvents(parts, files.delivery).run())
+        tasks.start(DeadLetterEvents(parts, files.burials).run())
     return Api(parts)
 
 
@@ -171,32 +161,6 @@ def _reaching(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Callab
         return made
 
     return reach
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The files of the data folder that the api process has open. One day a `match` on the settings picks other adapters."""
-
-    log: SqliteLogWriter
-    reader: SqliteLogReader
-    slices: SqliteSlices
-    lanes: SqliteLanesReader
-    delivery: SqliteDeliveryReader
-    registry: SqlRegistryWriter
-    cursor_sets: SqliteCursorSets
-    claims: ClaimsTable
-
-
-def _opened(folder: Path, settings: Settings, stack: AsyncExitStack) -> Files:
-    log = SqliteLogWriter(folder, settings.log)
-    stack.push_async_callback(log.close)
-    registry = open_writer(folder)
-    stack.callback(registry.close)
-    reader, lanes, delivery = SqliteLogReader(folder), SqliteLanesReader(folder), SqliteDeliveryReader(folder)
-    slices, cursor_sets = SqliteSlices(folder), SqliteCursorSets(folder)
-    for closing in (reader.close, slices.close, cursor_sets.close, lanes.close, delivery.close):
-        stack.callback(closing)
-    return Files(log, reader, slices, lanes, delivery, registry, cursor_sets, ClaimsTable(folder / "duplicates.db"))
 
 
 class Tasks:

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 from tests.delivery.worlds import quick_settings
+from tidings.adapters import deliver_adapters
 from tidings.delivery.push.run import run
 from tidings.observe.board import Board
 
 
 async def main(folder: Path) -> None:
-    await run(quick_settings(folder, os.environ), asyncio.Event(), Board(folder / "run", "deliver"))
+    settings = quick_settings(folder, os.environ)
+    await run(settings, asyncio.Event(), Board(folder / "run", "deliver"), deliver_adapters(settings))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.builders import a_name, a_subscription, a_topic
 from tests.receivers import Answer, Arrival, Receiver, Script
+from tidings.adapters import deliver_adapters
 from tidings.clock import Instant, SystemClock
 from tidings.config import DeliverSettings, Settings, load
 from tidings.delivery.push.run import run
@@ -122,7 +123,9 @@ class World:
         stop = asyncio.Event()
         settings = replace(self.settings, deliver=DeliverSettings(workers))
         boards = [self.board, *(Board(self.settings.data / "run", f"deliver-{n}") for n in range(1, workers))]
-        tasks = [asyncio.create_task(run(settings, stop, board, n)) for n, board in enumerate(boards)]
+        tasks = [
+            asyncio.create_task(run(settings, stop, board, deliver_adapters(settings, n), n)) for n, board in enumerate(boards)
+        ]
         try:
             await until(lambda: all(board.face().ready for board in boards) or any(task.done() for task in tasks))
             yield

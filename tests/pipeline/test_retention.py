@@ -16,6 +16,7 @@ from tests.builders import a_subscription, a_topic
 from tests.delivery.worlds import quick_settings, until
 from tests.pipeline.world import World, wait_until
 from tests.receivers import Receiver
+from tidings.adapters import deliver_adapters
 from tidings.clock import SECOND, ManualClock, SystemClock
 from tidings.delivery.push.run import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
@@ -80,7 +81,9 @@ def tidy_until(world: World, left: list[int]) -> None:
 async def deliver(folder: Path, receiver: Receiver) -> None:
     """The deliver process, until all there is has arrived and the rest is known to be gone."""
     stop, states = asyncio.Event(), SqliteDeliveryReader(folder)
-    delivering = asyncio.create_task(run(quick_settings(folder), stop, Board(folder / "run", "deliver"), 0))
+    delivering = asyncio.create_task(
+        run(quick_settings(folder), stop, Board(folder / "run", "deliver"), deliver_adapters(quick_settings(folder)))
+    )
     try:
         await until(lambda: len(receiver.arrivals) == 10)
         await until(lambda: states.lane(LaneNumber(2)).expired == 10)

@@ -89,7 +89,8 @@ def _run_body(part: str, settings: Settings, board: Board, sockets: Sequence[int
             from tidings.delivery.push.run import run as run_deliver
             from tidings.delivery.push.sharing import worker_of
 
-            _run_async(partial(run_deliver, number=worker_of(part)), settings, board)
+            number = worker_of(part)
+            _run_async(partial(run_deliver, adapters=deliver_adapters(settings, number), number=number), settings, board)
         case "pipeline":
             os.environ["JAVA_HOME"] = str(find_java().home)
             from tidings.adapters import pipeline_parts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tidings.access.gateway import GatewayKey
@@ -48,10 +49,10 @@ TRIM_INTERVAL = 60.0
 LETTERS_INTERVAL = 0.25
 
 
-async def run(settings: Settings, stop: asyncio.Event, board: Board, number: int = 0) -> None:
+async def run(settings: Settings, stop: asyncio.Event, board: Board, adapters: DeliverAdapters, number: int = 0) -> None:
     """Deliver the share of worker `number` until `stop` is set; then let what is on its way finish for a while and save."""
     async with AsyncExitStack() as stack:
-        parts = await _opened(settings, stop, board, stack, number)
+        parts = await _opened(adapters, stop, board, stack)
         if parts is None:
             return
         worker = Worker(settings, parts, board, SystemClock(), number)
@@ -70,6 +71,18 @@ class Parts:
         self.lanes = lanes
         self.log = log
         self.store = store
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverAdapters:
+    """How a worker opens what it works on.
+
+    `store` is its own. `parts` are readers of what other processes write, closed when the context ends; raises Unavailable while
+    a file is not there yet.
+    """
+
+    store: Callable[[], DeliveryStore]
+    parts: Callable[[DeliveryStore], AbstractContextManager[Parts]]
 
 
 class Worker:
@@ -201,42 +214,19 @@ class Worker:
                 await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
 
 
-async def _opened(settings: Settings, stop: asyncio.Event, board: Board, stack: AsyncExitStack, number: int) -> Parts | None:
-    """The real adapters, as soon as their writers have made the files. None: stopped before that."""
-    from tidings.delivery.push.sqlite import SqliteDeliveryStore
-    from tidings.delivery.push.sqlite.resharing import reshare
-
-    reshare(settings.data, settings.deliver.workers)
-    store = SqliteDeliveryStore(settings.data, number, settings.push.records_bytes // settings.deliver.workers)
+async def _opened(adapters: DeliverAdapters, stop: asyncio.Event, board: Board, stack: AsyncExitStack) -> Parts | None:
+    """The adapters, as soon as their writers have made the files. None: stopped before that."""
+    store = adapters.store()
     stack.callback(store.close)
     while not stop.is_set():
         try:
-            return _readers(settings.data, store, stack)
+            return stack.enter_context(adapters.parts(store))
         except Unavailable as error:
             board.not_ready(str(error))
             board.flush()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), FILES_POLL)
     return None
-
-
-def _readers(folder: Path, store: DeliveryStore, stack: AsyncExitStack) -> Parts:
-    """Readers of what the other processes write. Raises Unavailable while a file is not there yet."""
-    from tidings.lanes.embedded import EmbeddedLanes
-    from tidings.log.sqlite.lanes import SqliteLanesReader
-    from tidings.log.sqlite.reader import SqliteLogReader
-    from tidings.registry.store import open_reader
-
-    with ExitStack() as opened:
-        registry = open_reader(folder)
-        opened.callback(registry.close)
-        log = SqliteLogReader(folder)
-        opened.callback(log.close)
-        lanes = SqliteLanesReader(folder)
-        opened.callback(lanes.close)
-        parts = Parts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
-        stack.enter_context(opened.pop_all())
-    return parts
 
 
 @asynccontextmanager
