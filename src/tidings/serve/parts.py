@@ -86,6 +86,7 @@ def _run_body(part: str, settings: Settings, board: Board, sockets: Sequence[int
 
             _run_async(partial(run_api, sockets=sockets), settings, board)
         case "deliver":
+            from tidings.adapters import deliver_adapters
             from tidings.delivery.push.run import run as run_deliver
             from tidings.delivery.push.sharing import worker_of
 
