@@ -47,7 +47,7 @@ HOMES = {
     "uvicorn": ("app.py", "ingest/protocol.py"),
     "uvloop": ("serve/parts.py",),
     "httptools": ("ingest/protocol.py", "delivery/push/connection.py"),
-    "pyreqwest": ("delivery/push/sender.py", "delivery/push/ways.py", "delivery/push/exchange.py"),
+    "ada_url": ("delivery/push/urls.py",),
     "re2": ("filters/texts.py",),
     "regex": ("filters/backtracking.py",),
     "jsonschema_rs": ("events/schema.py",),

@@ -16,7 +16,7 @@ from tidings.config import Settings
 from tidings.delivery.push.exchange import GuardedExchange, run
 from tidings.delivery.push.guard import Blocked, Unresolved, rules_of
 from tidings.delivery.push.handshake import Agreed, Later, NoSupport, Refused, Unverified, Wish, allowed_rate, shaking
-from tidings.delivery.push.ways import place_of
+from tidings.delivery.push.urls import RequestUrl
 from tidings.errors import HandshakeRefused, Malformed, NotFound, SinkForbidden
 from tidings.events.checks import checked
 from tidings.events.http import encode_structured
@@ -49,7 +49,7 @@ async def check_sink(parts: Parts, url: str, rules: SinkRules, *, must_resolve: 
     if fault is not None:
         raise Malformed(fault, at="sink")
     if rules.looked_up:
-        host, port = place_of(url)
+        host, port = _host_and_port(url)
         try:
             await reach.guard.addresses_of(host, port)
         except Blocked as error:
@@ -66,7 +66,7 @@ def warnings_about(parts: Parts, subscription: Subscription) -> list[str]:
     if not isinstance(push, Push):
         return []
     try:
-        host, port = place_of(push.url)
+        host, port = _host_and_port(push.url)
     except ValueError:
         return []
     found = []
@@ -89,8 +89,14 @@ def own_places(settings: Settings) -> set[tuple[str, int]]:
     places = {(_bracketed(host), port) for host in hosts for port in ports}
     for address in (settings.hub_url, settings.push.callback_url):
         with suppress(ValueError):
-            places.add(place_of(address))
+            places.add(_host_and_port(address))
     return places
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    """As deliveries read the address. Raises ValueError."""
+    origin = RequestUrl.parse(url).origin
+    return origin.host, origin.port
 
 
 def _bracketed(host: str) -> str:

@@ -45,7 +45,7 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(wrong: dict[str, o
 
 
 def test_the_client_needs_nothing_heavy() -> None:
-    heavy = ("pyspark", "pyarrow", "fastapi", "pyreqwest", "sqlalchemy", "uvicorn", "tidings.config", "tidings.log")
+    heavy = ("pyspark", "pyarrow", "fastapi", "ada_url", "sqlalchemy", "uvicorn", "tidings.config", "tidings.log")
     for module in ("tidings.client", "tidings.client.feeds"):
         script = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
         assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"

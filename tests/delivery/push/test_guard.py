@@ -9,11 +9,10 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from pyreqwest.http import Url
 
 from tests.delivery.worlds import quick_settings
 from tidings.delivery.push.guard import BLOCKED, AddressRules, Blocked, Guard, Unresolved, rules_of, told
-from tidings.delivery.push.ways import origin_of
+from tidings.delivery.push.urls import RequestUrl
 from tidings.errors import Misconfigured
 
 STRICT = AddressRules()
@@ -64,7 +63,7 @@ def resolving(*answers: Sequence[str]) -> tuple[Guard, list[str]]:
 
 
 def judge(guard: Guard, url: str) -> Sequence[str]:
-    origin = origin_of(Url(url))
+    origin = RequestUrl.parse(url).origin
     return asyncio.run(guard.addresses_of(origin.host, origin.port))
 
 

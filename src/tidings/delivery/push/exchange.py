@@ -11,14 +11,14 @@ from collections.abc import Generator, Mapping
 from typing import Protocol, TypeVar
 
 import msgspec
-from pyreqwest.http import Url
 
 from tidings.delivery.push.connection import Answer, Failed
 from tidings.delivery.push.connections import Request
 from tidings.delivery.push.guard import Blocked, Unresolved
 from tidings.delivery.push.requests import Opening
 from tidings.delivery.push.sender import cause_of
-from tidings.delivery.push.ways import Ways, host_of, origin_of, target_of
+from tidings.delivery.push.urls import RequestUrl
+from tidings.delivery.push.ways import Ways
 
 REPLY_BYTES = 128 << 10
 
@@ -88,10 +88,9 @@ class GuardedExchange:
             return Reply(cause=cause_of(error))
 
     async def _ask(self, ask: Ask) -> Answer:
-        url = Url(ask.url)
-        origin = origin_of(url)
-        parts = Opening(ask.method, target_of(url), host_of(origin)).request(ask.headers, ask.body)
-        judged = await self._ways.to(origin)
+        url = RequestUrl.parse(ask.url)
+        parts = Opening(ask.method, url.target, url.origin.host_header).request(ask.headers, ask.body)
+        judged = await self._ways.to(url.origin)
         answer, _ = await self._ways.ask_one_of(judged.ways, Request(ask.method, parts, ask.timeout, REPLY_BYTES, ask.silence))
         return answer
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 
-from pyreqwest.http import Url
-
 from tidings.clock import Clock
 from tidings.delivery.push.connection import Answer, Failed
 from tidings.delivery.push.connections import Request
@@ -17,7 +15,8 @@ from tidings.delivery.push.credentials import Access
 from tidings.delivery.push.decide import Outcome
 from tidings.delivery.push.guard import Blocked, Unresolved
 from tidings.delivery.push.requests import Opening
-from tidings.delivery.push.ways import Judged, Ways, host_of, origin_of, target_of
+from tidings.delivery.push.urls import RequestUrl
+from tidings.delivery.push.ways import Judged, Ways
 
 UNSENDABLE = "unsendable"
 
@@ -30,22 +29,20 @@ class Target:
     def __init__(
         self, url: str, timeout: float, connect: float | None = None, method: str = "POST", *, access: Access | None = None
     ) -> None:
-        self.url = Url(url)
+        self.url = RequestUrl.parse(url)
         self.method = method
         self.timeout = timeout
         self.connect = connect
-        self.origin = origin_of(self.url)
+        self.origin = self.url.origin
         self.access = access
         self.judged: Judged | None = None
-        if self.origin.scheme not in ("http", "https") or not self.origin.host:
-            raise ValueError("a callback is an http or https address")
-        self.opening = Opening(method, target_of(self.url), host_of(self.origin))
+        self.opening = Opening(method, self.url.target, self.origin.host_header)
 
     def with_query(self, pairs: Sequence[tuple[str, str]]) -> Target:
         """The same target with more in its query."""
         other = copy(self)
-        other.url = self.url.extend_query(pairs)
-        other.opening = Opening(self.method, target_of(other.url), host_of(self.origin))
+        other.url = self.url.with_query(pairs)
+        other.opening = Opening(self.method, other.url.target, self.origin.host_header)
         return other
 
 

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pyreqwest.http import Url
-
 from tidings.clock import Clock
 from tidings.delivery.push.connection import Answer, Failed, Place
 from tidings.delivery.push.connections import Connections, Request
 from tidings.delivery.push.guard import Blocked, Guard, Unresolved
+from tidings.delivery.push.urls import Origin
 from tidings.errors import Misconfigured
 
 JUDGED_FOR = 30.0
@@ -35,38 +34,7 @@ AGAIN = 1.0
 WAYS = 3
 """Addresses of one name that are tried at the most."""
 
-USUAL_PORTS = {"http": 80, "https": 443}
-
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\s*", re.DOTALL)
-
-
-class Origin(NamedTuple):
-    """Where a request goes, before any lookup."""
-
-    scheme: str
-    host: str
-    port: int
-
-
-def origin_of(url: Url) -> Origin:
-    """The origin of a callback as the client itself reads the URL: number forms and IDNA are settled here (SSRF-06)."""
-    return Origin(url.scheme, url.host_str or "", url.port_or_known_default or 0)
-
-
-def host_of(origin: Origin) -> str:
-    """The value of the Host header."""
-    return origin.host if USUAL_PORTS.get(origin.scheme) == origin.port else f"{origin.host}:{origin.port}"
-
-
-def target_of(url: Url) -> str:
-    """What the first line of a request names."""
-    return f"{url.path}?{url.query_string}" if url.query_string else url.path
-
-
-def place_of(url: str) -> tuple[str, int]:
-    """Host and port of an address as the client reads it. Raises ValueError."""
-    origin = origin_of(Url(url))
-    return origin.host, origin.port
 
 
 class Judged(NamedTuple):
