@@ -23,7 +23,7 @@ from bench.figures import Figure, percentile, table
 from bench.lanes import Lanes, Wanted, a_request, settings_of
 from bench.processes import cpu_of, share_of
 from bench.sinks import Sink, a_sink
-from tidings.observe.board import read_faces
+from tidings.observe.part_status import read_faces
 
 EVENTS = 20_000
 AT_ONCE = 100
@@ -254,12 +254,12 @@ async def deliver(folder: Path, workers: int, number: int) -> None:
     import signal
 
     from tidings.adapters import deliver_adapters
-    from tidings.delivery.push.run import run
-    from tidings.observe.board import Board
+    from tidings.delivery.push.process import run
+    from tidings.observe.part_status import PartStatus
 
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    board = Board(folder / "run", f"deliver-{number}")
+    board = PartStatus(folder / "run", f"deliver-{number}")
     settings = settings_of(folder, workers)
     await run(settings, stop, board, deliver_adapters(settings, number), number)
 

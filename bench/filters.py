@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from bench import doors
 from bench.figures import Figure
 from bench.workloads import Workload, workload
-from tidings.filters import Batch, Filter, Router, RouteSpec
+from tidings.filters import Filter, Router, RouteSpec, RoutingBatch
 
 TOPIC = 1
 HEAD = (
@@ -49,7 +49,7 @@ class Measured:
         self.routes = [RouteSpec(lane, frozenset([TOPIC]), filter, 0) for lane, filter in enumerate(filters)]
         self.router = Router(self.routes)
         count = len(payloads)
-        self.batch = Batch(range(1, count + 1), [TOPIC] * count, [HEAD % n for n in range(count)], payloads)
+        self.batch = RoutingBatch(range(1, count + 1), [TOPIC] * count, [HEAD % n for n in range(count)], payloads)
 
 
 def made(kind: str, rules: int) -> Measured:

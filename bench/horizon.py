@@ -18,8 +18,8 @@ from bench.figures import Figure
 from bench.publish import EVENT, TOPIC, NoLog
 from tidings import config
 from tidings.app import Api, build_api
-from tidings.facades.changing import put
-from tidings.observe.board import Board
+from tidings.doors.registry_changes import put
+from tidings.observe.part_status import PartStatus
 from tidings.registry.model import Name, Topic
 
 ENVIRONMENT, EVENT_TYPE = "bench", "orders.v1"
@@ -62,7 +62,7 @@ async def _measured() -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="tidings-bench-") as folder:
         settings = config.load(environ={}, flags={"data": folder})
         async with AsyncExitStack() as stack:
-            api = await build_api(settings, Board(Path(folder) / "run", "api"), stack)
+            api = await build_api(settings, PartStatus(Path(folder) / "run", "api"), stack)
             await put(api.parts, [Topic(name=Name("default", TOPIC))], "bench")
             documents = json.dumps(DOCUMENTS).encode()
             await _call(api, f"/horizon/rover/v1/{ENVIRONMENT}/apply", documents, _headers(b"application/json"), 200)

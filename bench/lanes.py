@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tidings.access.sealing import Box, sealing_key
+from tidings.access.secret_box import Box, sealing_key
 from tidings.clock import SystemClock
 from tidings.config import DeliverSettings, Settings, load
-from tidings.events.checks import checked
-from tidings.events.http import encode_structured
+from tidings.events.attribute_rules import checked
+from tidings.events.http_binding import encode_structured
 from tidings.events.model import Event
 from tidings.events.stored import head_of
-from tidings.log.block import packed
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.port import Draft, Routed
 from tidings.log.position import LaneNumber, embedded
-from tidings.log.sqlite.lanes import SqliteLanesWriter
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.registry.credentials import SigningKey, SigningVersion
 from tidings.registry.model import Name, Push, Subscription, Topic, TopicsSource

@@ -16,14 +16,14 @@ from bench.figures import Figure
 from tidings import config
 from tidings.clock import Instant
 from tidings.config import Size
-from tidings.log.block import packed
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.port import Draft, Limit, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, TopicNumber, embedded
 from tidings.log.sqlite.entries import LOG, size_of
-from tidings.log.sqlite.files import open_writer
-from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
+from tidings.sqlite.files import open_writer
 
 DRAFT = Draft(topic=TopicNumber(1), at=Instant(1_700_000_000_000_000), key_hash=7, head=b"h" * 120, data=b"d" * 200)
 PAGE = Limit(entries=20_000, bytes=32 << 20)

@@ -189,16 +189,16 @@ async def _serve(kind: str, folder: str, port: int) -> None:
     import signal
 
     from tidings.app import Api, build_api, serve
-    from tidings.facades.changing import put
-    from tidings.listeners import listening
-    from tidings.observe.board import Board
+    from tidings.doors.registry_changes import put
+    from tidings.observe.part_status import PartStatus
     from tidings.registry.model import Name, Topic
+    from tidings.server.listeners import listening
 
     settings = config.load(environ={}, flags={"data": folder, "server": {"port": port}})
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with AsyncExitStack() as stack:
-        api = await build_api(settings, Board(Path(folder) / "run", "api"), stack)
+        api = await build_api(settings, PartStatus(Path(folder) / "run", "api"), stack)
         await put(api.parts, [Topic(name=Name("default", TOPIC))], "bench")
         if kind == "without":
             api = Api(replace(api.parts, intake=replace(api.parts.intake, log=NoLog())))

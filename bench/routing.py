@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 from bench.figures import Figure
 from tidings import config
 from tidings.clock import Instant
+from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.port import Draft, Limit
 from tidings.log.position import EMBEDDED, TopicNumber, embedded
 from tidings.log.ranges import Range, RangeReader
-from tidings.log.sqlite.lanes import SqliteLanesWriter
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.routing_source import SqliteRoutingSource
 from tidings.log.sqlite.writer import SqliteLogWriter
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline import session
 from tidings.pipeline.process import PipelineParts, RoutingLoop
 from tidings.pipeline.route import Routing, route_range
@@ -79,7 +79,7 @@ def _rate(spark: SparkSession, data: Path, route: RouteRange, events: int) -> fl
         lanes, log, stop = SqliteLanesWriter(Path(folder)), SqliteLogReader(data), threading.Event()
         registry = open_reader(data)
         parts = PipelineParts(lanes, SqliteRoutingSource(data, log), log, registry, lambda: None)
-        loop = RoutingLoop(settings, spark, parts, Board(Path(folder), "bench"), stop)
+        loop = RoutingLoop(settings, spark, parts, PartStatus(Path(folder), "bench"), stop)
         loop.jobs.route = route
         running = threading.Thread(target=loop.run, daemon=True)
         running.start()

@@ -19,7 +19,7 @@ import uvloop
 from tests.hub import Answer, free_port
 from tidings import config
 from tidings.app import run_api
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 
 CLOUDEVENT = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order.created", "data": {"total": 5}}
 
@@ -78,7 +78,7 @@ class _Running(threading.Thread):
     def __init__(self, settings: config.Settings) -> None:
         super().__init__(daemon=True)
         self._settings = settings
-        self._board = Board(settings.data / "run", "api")
+        self._board = PartStatus(settings.data / "run", "api")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
         self._failure: BaseException | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidings.clock import Instant
-from tidings.events.checks import checked
+from tidings.events.attribute_rules import checked
 from tidings.events.model import Attribute, Event
 from tidings.log.port import Draft
 from tidings.log.position import TopicNumber

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidings.observe.board import read_faces
+from tidings.observe.part_status import read_faces
 
 PARTS = ("api", "pipeline", "deliver")
 

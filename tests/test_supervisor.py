@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from tidings.config import Seconds, ServeSettings
-from tidings.observe.board import read_faces
-from tidings.serve.child import Part
+from tidings.observe.part_status import read_faces
+from tidings.serve.child_process import PartCommand
 from tidings.serve.exit_codes import DONE, MISCONFIGURED
 from tidings.serve.lifeline import session_members
 from tidings.serve.restarts import Death, GiveUp, RestartIn, after_death
@@ -29,7 +29,7 @@ from tidings.serve.terminal import Terminal
 READY = """
     import os, signal, sys, time
     from pathlib import Path
-    from tidings.observe.board import Board
+    from tidings.observe.part_status import Board
     board = Board(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
     notes = Path(sys.argv[1]) / "notes"
     def note(word):
@@ -62,8 +62,8 @@ def settings(*, first: float = 0.02, most: float = 0.1, reset: float = 60, stop:
     return ServeSettings(Seconds(first), Seconds(most), Seconds(reset), Seconds(stop))
 
 
-def a_part(folder: Path, name: str, body: str = POLITE, stage: int = 0) -> Part:
-    return Part(name, (sys.executable, "-c", textwrap.dedent(body), str(folder), name), stage)
+def a_part(folder: Path, name: str, body: str = POLITE, stage: int = 0) -> PartCommand:
+    return PartCommand(name, (sys.executable, "-c", textwrap.dedent(body), str(folder), name), stage)
 
 
 def notes(folder: Path) -> list[str]:
@@ -88,7 +88,7 @@ def gone(pid: int) -> bool:
 class World:
     """A supervisor over fake parts, running in this process."""
 
-    def __init__(self, folder: Path, parts: list[Part], chosen: ServeSettings) -> None:
+    def __init__(self, folder: Path, parts: list[PartCommand], chosen: ServeSettings) -> None:
         self.out = io.StringIO()
         self.terminal = Terminal(self.out)
         self.supervisor = Supervisor(parts, chosen, lambda: read_faces(folder), self.terminal)
@@ -200,7 +200,7 @@ SUPERVISOR = """
     import asyncio, sys
     from pathlib import Path
     from tidings.config import ServeSettings
-    from tidings.serve.child import Part
+    from tidings.serve.child_process import Part
     from tidings.serve.supervisor import Supervisor
     from tidings.serve.terminal import Terminal
 

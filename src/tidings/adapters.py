@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from tidings.config import Settings
 
 if TYPE_CHECKING:
-    from tidings.delivery.feeds.cursorsets import CursorSets
-    from tidings.delivery.push.port import DeliveryReader
-    from tidings.delivery.push.records import BurialsReader, RecordsReader
-    from tidings.delivery.push.run import DeliverAdapters, Parts
+    from tidings.delivery.feeds.cursor_sets import CursorSets
+    from tidings.delivery.push.process import DeliverAdapters, DeliverParts
+    from tidings.delivery.push.reader import DeliveryReader
+    from tidings.delivery.push.records.port import BurialsReader, RecordsReader
     from tidings.delivery.push.store import DeliveryStore
     from tidings.ingest.claims import ClaimsTable
     from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
@@ -43,13 +43,13 @@ class ApiAdapters:
 
 def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
     """Open everything for writing that is the api's; `stack` closes it in order."""
-    from tidings.delivery.feeds.sqlite import SqliteCursorSets
+    from tidings.delivery.feeds.sqlite_cursor_sets import SqliteCursorSets
     from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
     from tidings.ingest.claims import ClaimsTable
-    from tidings.log.sqlite.lanes import SqliteLanesReader
+    from tidings.lanes.sqlite.writer import SqliteLanesReader
     from tidings.log.sqlite.life import life_of
     from tidings.log.sqlite.reader import SqliteLogReader
-    from tidings.log.sqlite.slices import SqliteSlices
+    from tidings.log.sqlite.topic_slices import SqliteSlices
     from tidings.log.sqlite.writer import SqliteLogWriter
     from tidings.registry.store import open_writer
 
@@ -79,7 +79,7 @@ def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
 
 def pipeline_parts(settings: Settings) -> PipelineParts:
     """What routing reads and writes. Raises Unavailable while the api has not made the files yet."""
-    from tidings.log.sqlite.lanes import SqliteLanesWriter
+    from tidings.lanes.sqlite.writer import SqliteLanesWriter
     from tidings.log.sqlite.reader import SqliteLogReader
     from tidings.log.sqlite.routing_source import SqliteRoutingSource
     from tidings.pipeline.process import PipelineParts
@@ -98,18 +98,18 @@ def pipeline_parts(settings: Settings) -> PipelineParts:
 
 def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
     """What deliver worker `number` stands on."""
-    from tidings.delivery.push.run import DeliverAdapters, Parts
+    from tidings.delivery.push.process import DeliverAdapters, DeliverParts
     from tidings.delivery.push.sqlite import SqliteDeliveryStore
-    from tidings.delivery.push.sqlite.resharing import reshare
+    from tidings.delivery.push.sqlite.worker_count import reshare
 
     def store() -> DeliveryStore:
         reshare(settings.data, settings.deliver.workers)
         return SqliteDeliveryStore(settings.data, number, settings.push.records_bytes // settings.deliver.workers)
 
     @contextmanager
-    def parts(store: DeliveryStore) -> Iterator[Parts]:
-        from tidings.lanes.embedded import EmbeddedLanes
-        from tidings.log.sqlite.lanes import SqliteLanesReader
+    def parts(store: DeliveryStore) -> Iterator[DeliverParts]:
+        from tidings.lanes.sqlite.lanes import EmbeddedLanes
+        from tidings.lanes.sqlite.writer import SqliteLanesReader
         from tidings.log.sqlite.reader import SqliteLogReader
         from tidings.registry.current import CurrentRegistry
         from tidings.registry.store import open_reader
@@ -121,6 +121,6 @@ def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
             stack.callback(log.close)
             lanes = SqliteLanesReader(settings.data)
             stack.callback(lanes.close)
-            yield Parts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
+            yield DeliverParts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
 
     return DeliverAdapters(store, parts)

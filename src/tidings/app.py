@@ -13,40 +13,40 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from tidings.access.gateway import GatewayKey
+from tidings.access.authentication import Authenticator
+from tidings.access.gateway_tokens import GatewayKey
 from tidings.access.key_file import KeyFile
 from tidings.access.refused_tokens import RefusedTokens
-from tidings.access.rules import check_access
-from tidings.access.sealing import Box, sealing_key, unreadable
+from tidings.access.secret_box import Box, sealing_key, unreadable
 from tidings.access.secrets import hub_key
-from tidings.access.tokens import Gate
+from tidings.access.settings_checks import check_access
 from tidings.adapters import api_adapters
 from tidings.clock import Clock, LeapWatch, SystemClock
 from tidings.config import ServerSettings, Settings
+from tidings.doors.all_doors import DOORS
+from tidings.doors.api_parts import ApiParts
+from tidings.doors.dead_letter_events import DeadLetterEvents
+from tidings.doors.door import Doors
+from tidings.doors.feeds.kept_cursors import forget_unused
+from tidings.doors.growth import Growth
+from tidings.doors.native.publish import NativePublish
 from tidings.errors import Unavailable, tolerating
-from tidings.facades.all_doors import DOORS
-from tidings.facades.dead_letter_events import DeadLetterEvents
-from tidings.facades.door import Doors
-from tidings.facades.feeds.keeping import forget_unused
-from tidings.facades.native.publish import NativePublish
-from tidings.facades.parts import Parts
-from tidings.facades.waiting import Waiting
 from tidings.ids import DeliveryIds
-from tidings.ingest.admit import Admissions
+from tidings.ingest.admission import Admissions
+from tidings.ingest.counters import PublishCounters
 from tidings.ingest.duplicates import DuplicateCheck, windows_of
 from tidings.ingest.intake import Intake
-from tidings.ingest.protocol import WireLimits, limited
 from tidings.ingest.retention import RetentionSweep
-from tidings.ingest.tally import Tally
-from tidings.listeners import bound, close_all, handed_over
-from tidings.log.wake import Listener
-from tidings.observe.board import Board
-from tidings.own_ports import apps_beside
+from tidings.log.wake import WakeListener
+from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
 from tidings.server.asgi import BodyBudget, Receive, Scope, Send
+from tidings.server.http_protocol import WireLimits, limited
+from tidings.server.listeners import bound, close_all, handed_over
+from tidings.server.own_ports import apps_beside
 
 if TYPE_CHECKING:
-    from tidings.delivery.push.reaching import Reach
+    from tidings.delivery.push.egress.reach import Reach
 
 PUBLISH_FROM, PUBLISH_TO = "/api/topics/", "/events"
 BOARD_INTERVAL = 1.0
@@ -62,7 +62,7 @@ logger = logging.getLogger("tidings.api")
 class Api:
     """The ASGI application of the api process: the hot path, and the doors, loaded while the port already listens."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ApiParts) -> None:
         self.parts = parts
         self._publish = NativePublish(parts)
         self._doors = Doors(parts, DOORS)
@@ -86,25 +86,25 @@ class Api:
         await self._doors.load()
 
 
-async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> Api:
+async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack) -> Api:
     """Open every part of the api process and start its tasks; `stack` closes them in order. Raises Misconfigured."""
     check_access(settings.access, settings.server.host)
     settings.data.mkdir(parents=True, exist_ok=True)
     files = api_adapters(settings, stack)
     current = CurrentRegistry(files.registry)
-    clock, tally, secret = SystemClock(), Tally(), sealing_key(settings.access, settings.data)
+    clock, tally, secret = SystemClock(), PublishCounters(), sealing_key(settings.access, settings.data)
     duplicates = DuplicateCheck(files.claims, files.log, clock)
     stack.push_async_callback(duplicates.close)
     admissions = Admissions(lambda: current.snapshot, settings.topics, settings.ingest)
     refused = RefusedTokens(clock, lambda: board.count("tidings_tokens_refused_total"))
-    waiting = Waiting(Listener(settings.data, "log"))
+    waiting = Growth(WakeListener(settings.data, "log"))
     stack.callback(waiting.close)
-    lane_waiting = Waiting(Listener(settings.data, "lanes"))
+    lane_waiting = Growth(WakeListener(settings.data, "lanes"))
     stack.callback(lane_waiting.close)
-    parts = Parts(
+    parts = ApiParts(
         settings=settings,
         clock=clock,
-        gate=Gate(settings.access, clock, refused=refused),
+        gate=Authenticator(settings.access, clock, refused=refused),
         log=files.log,
         life=files.life,
         reader=files.reader,
@@ -137,7 +137,7 @@ async def build_api(settings: Settings, board: Board, stack: AsyncExitStack) -> 
     return Api(parts)
 
 
-def _tell_unreadable(parts: Parts) -> None:
+def _tell_unreadable(parts: ApiParts) -> None:
     """Secrets of another key make deliveries fail; better said at the start than found out one by one."""
     lost = unreadable([*parts.snapshot.subscriptions.values(), *parts.snapshot.providers.values()], parts.box)
     if lost:
@@ -154,7 +154,7 @@ def _reaching(settings: Settings, clock: Clock, stack: AsyncExitStack) -> Callab
 
     @cache
     def reach() -> Reach:
-        from tidings.delivery.push.reaching import Reach
+        from tidings.delivery.push.egress.reach import Reach
 
         made = Reach(settings, clock)
         stack.push_async_callback(made.close)
@@ -185,7 +185,7 @@ class Tasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _sweep(parts: Parts, duplicates: DuplicateCheck) -> None:
+async def _sweep(parts: ApiParts, duplicates: DuplicateCheck) -> None:
     sweep = RetentionSweep(parts.log, parts.lanes, parts.registry, parts.settings.topics.retention, parts.clock)
     while True:
         await asyncio.sleep(parts.settings.log.retention_sweep)
@@ -195,7 +195,7 @@ async def _sweep(parts: Parts, duplicates: DuplicateCheck) -> None:
         parts.board.gauge("tidings_clock_leap_seconds", sweep.leapt())
 
 
-async def _forget_cursor_sets(parts: Parts) -> None:
+async def _forget_cursor_sets(parts: ApiParts) -> None:
     leaps = LeapWatch(parts.clock)
     while True:
         with tolerating(Unavailable, doing="forgetting unused cursor sets"):
@@ -204,7 +204,7 @@ async def _forget_cursor_sets(parts: Parts) -> None:
         await asyncio.sleep(CURSOR_SET_SWEEP)
 
 
-async def _show(tally: Tally, board: Board) -> None:
+async def _show(tally: PublishCounters, board: PartStatus) -> None:
     while True:
         await asyncio.sleep(BOARD_INTERVAL)
         tally.report(board)
@@ -212,7 +212,7 @@ async def _show(tally: Tally, board: Board) -> None:
             board.flush()
 
 
-async def run_api(settings: Settings, stop: asyncio.Event, board: Board, sockets: Sequence[int] = ()) -> None:
+async def run_api(settings: Settings, stop: asyncio.Event, board: PartStatus, sockets: Sequence[int] = ()) -> None:
     """Serve until `stop` is set; then take no more, finish what is under way, and close the log. Raises Misconfigured.
 
     `sockets`: the open files of the sockets that a supervisor bound, the common port first; else they are bound here.
@@ -251,7 +251,7 @@ async def serve(
         await asyncio.gather(serving, *more)
 
 
-def _started(api: Api, board: Board) -> None:
+def _started(api: Api, board: PartStatus) -> None:
     board.ready()
     board.flush()
     asyncio.ensure_future(api.load())  # noqa: RUF006 - held by the Api itself

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from tests.access.signing import AUDIENCE, Signer
+from tidings.access.authentication import Authenticator, token_digest
 from tidings.access.jwts import realm_of
 from tidings.access.principals import Principal
-from tidings.access.rules import check_access
-from tidings.access.tokens import Gate, token_digest
+from tidings.access.settings_checks import check_access
 from tidings.clock import ManualClock
 from tidings.config import AccessSettings, IssuerSettings, TokenSettings
 from tidings.errors import Misconfigured, Unauthenticated
@@ -20,16 +20,16 @@ REALMS = "https://iris.example/auth/realms/"
 KEYS = {"play-keys": (PLAY.jwk,), "prod-keys": (PROD.jwk,)}
 
 
-def a_gate(*issuers: IssuerSettings, mode: str = "jwt", tokens: tuple[TokenSettings, ...] = ()) -> Gate:
+def a_gate(*issuers: IssuerSettings, mode: str = "jwt", tokens: tuple[TokenSettings, ...] = ()) -> Authenticator:
     settings = AccessSettings(mode, tokens, "", "", AUDIENCE, "scope", issuers=issuers)
-    return Gate(settings, ManualClock(), KEYS.__getitem__)
+    return Authenticator(settings, ManualClock(), KEYS.__getitem__)
 
 
-def both() -> Gate:
+def both() -> Authenticator:
     return a_gate(IssuerSettings(f"{REALMS}playground", "play-keys"), IssuerSettings(f"{REALMS}prod", "prod-keys"))
 
 
-def ask(gate: Gate, token: str) -> Principal:
+def ask(gate: Authenticator, token: str) -> Principal:
     return asyncio.run(gate.identify([(b"authorization", b"Bearer " + token.encode())]))
 
 

@@ -19,11 +19,11 @@ from tidings.backup import archive
 from tidings.backup.sqlite import Pinned, pin_all
 from tidings.clock import Instant
 from tidings.data_files import hub_id
-from tidings.delivery.feeds.sqlite import CURSOR_SETS
+from tidings.delivery.feeds.sqlite_cursor_sets import CURSOR_SETS
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, Malformed, NotFound
 from tidings.log.sqlite.entries import LEAP
-from tidings.log.sqlite.files import open_writer
 from tidings.serve import folder as data_folder
+from tidings.sqlite.files import open_writer
 
 NOW = Instant(1_700_000_000_000_000)
 

@@ -19,7 +19,7 @@ from tidings.log.position import embedded
 from tidings.log.sqlite.entries import LEAP
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.serve import folder as data_folder
-from tidings.serve.sqlite import check
+from tidings.serve.sqlite_files import check
 
 NOW = ManualClock().now()
 EVERYTHING = Limit(entries=100_000, bytes=1 << 30)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tidings.cli.events import MOST_BYTES, MOST_EVENTS, Batch, Envelope, Line, as_event, batches, lines_of, refused_line
+from tidings.cli.events import MOST_BYTES, MOST_EVENTS, Envelope, Line, PublishBatch, as_event, batches, lines_of, refused_line
 from tidings.errors import Malformed
 
 PLAIN = Envelope(type="orders", source="/cli")
@@ -62,7 +62,7 @@ def test_lines_before_a_bad_one_are_still_sent() -> None:
 
 
 def test_a_refusal_is_traced_to_its_line() -> None:
-    batch = Batch((Line(4, b"{}"), Line(6, b"{}")))
+    batch = PublishBatch((Line(4, b"{}"), Line(6, b"{}")))
     assert refused_line(batch, {"errors": [{"index": 1}]}) == 6
     assert refused_line(batch, {"errors": [{"index": 7}]}) is None
     assert refused_line(batch, {}) is None

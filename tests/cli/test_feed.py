@@ -17,8 +17,8 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.foreign import Foreign
-from tidings.cli.feed_reading import as_cloudevent, event_ids, source_of
-from tidings.client.feeds import Batch, Event
+from tidings.cli.feed_output import as_cloudevent, event_ids, source_of
+from tidings.client.feeds import Batch, FeedEvent
 
 pytestmark = pytest.mark.slow
 
@@ -220,7 +220,7 @@ def test_payloads_without_an_id_get_the_same_one_whenever_they_are_forwarded(
 
 
 def a_batch(payloads: str, since: str, *checkpoints: tuple[int, str]) -> Batch:
-    return Batch("0", checkpoints[-1][1], tuple(Event("0", one.encode()) for one in payloads), False, since, checkpoints)
+    return Batch("0", checkpoints[-1][1], tuple(FeedEvent("0", one.encode()) for one in payloads), False, since, checkpoints)
 
 
 def test_an_id_depends_on_the_checkpoint_before_the_event_and_not_on_how_batches_are_cut() -> None:
@@ -274,7 +274,7 @@ def test_cursors_are_kept_under_a_name_where_a_feed_has_several_addresses(api: A
 def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
     headers = {"ce_id": "7", "ce_type": "order", "content-type": "application/vnd.x+json", "traceparent": "00-1", "x-y": "z"}
     headers |= {"data": "x", "ce_data": "x", "ce_my_name": "x", "ce_empty": ""}
-    made = json.loads(as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1"))
+    made = json.loads(as_cloudevent(FeedEvent("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1"))
     assert made == {
         "specversion": "1.0",
         "id": "7",
@@ -285,11 +285,11 @@ def test_payloads_that_are_no_cloudevents_become_the_data_of_one() -> None:
         "traceparent": "00-1",
         "data": {"n": 1.5},
     }
-    assert b'"data":{"n":1.50}}' in as_cloudevent(Event("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1")
-    text = json.loads(as_cloudevent(Event("3", b'"hello"'), "ns:copy", "http://x/f", "a1"))
+    assert b'"data":{"n":1.50}}' in as_cloudevent(FeedEvent("3", b'{"n":1.50}', headers), "copy", "http://x/f", "a1")
+    text = json.loads(as_cloudevent(FeedEvent("3", b'"hello"'), "ns:copy", "http://x/f", "a1"))
     assert (text["id"], text["data"], text["datacontenttype"], text["type"]) == ("a1", "hello", "text/plain", "copy")
     for raw in (b"[1,2.50]", b"7", b"true"):
-        value = json.loads(as_cloudevent(Event("3", raw), "copy", "http://x/f", "a1"))
+        value = json.loads(as_cloudevent(FeedEvent("3", raw), "copy", "http://x/f", "a1"))
         assert (value["data"], value["datacontenttype"]) == (json.loads(raw), "application/json")
 
 

@@ -17,8 +17,8 @@ import pytest
 from tidings.cli.demo.run import prepare
 from tidings.cli.demo.scene import MARKER
 from tidings.cli.listen import NOT_SIGNED, _line, script_of
-from tidings.cli.receiver import Arrival, Receiver, Script
-from tidings.delivery.push.signing import sign, signer_of
+from tidings.cli.receiver import ReceivedRequest, Receiver, Script
+from tidings.delivery.push.request.signatures import sign, signer_of
 from tidings.errors import DataFolderUnusable, Rejected
 from tidings.serve import folder
 
@@ -150,8 +150,8 @@ def test_a_script_that_cannot_be_read_is_refused(answer: str, delay: str) -> Non
 
 
 def test_an_arrival_that_is_no_event_is_shown_as_it_is() -> None:
-    assert Arrival("POST", "/", {}, b"hello").event() == {"data": "hello"}
-    assert Arrival("POST", "/", {}, b"").event() == {"data": None}
+    assert ReceivedRequest("POST", "/", {}, b"hello").event() == {"data": "hello"}
+    assert ReceivedRequest("POST", "/", {}, b"").event() == {"data": None}
 
 
 def test_the_demo_uses_only_folders_it_made(tmp_path: Path) -> None:
@@ -165,4 +165,4 @@ def test_the_demo_uses_only_folders_it_made(tmp_path: Path) -> None:
 
 def test_a_reference_is_shown_instead_of_data() -> None:
     event = b'{"specversion": "1.0", "id": "1", "type": "t", "dataref": "http://hub/data/1"}'
-    assert _line(Arrival("POST", "/in", {}, event)).endswith("/in  t 1  dataref: http://hub/data/1")
+    assert _line(ReceivedRequest("POST", "/in", {}, event)).endswith("/in  t 1  dataref: http://hub/data/1")

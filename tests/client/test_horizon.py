@@ -9,7 +9,7 @@ import jwt
 import pytest
 
 from tests.access.signing import OneKey
-from tidings.access.gateway import GatewayKey
+from tidings.access.gateway_tokens import GatewayKey
 from tidings.client import ExpectedToken, NotVerified, verify_horizon_token
 
 KEY, OTHER = GatewayKey(OneKey()), GatewayKey(OneKey())

@@ -8,7 +8,7 @@ import pytest
 from tidings.access.signing_keys import new_key
 from tidings.client import NotVerified, verify
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.signing import sign, signature_headers, signer_of
+from tidings.delivery.push.request.signatures import sign, signature_headers, signer_of
 from tidings.registry.credentials import SigningVersion
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -12,8 +12,8 @@ from tests.conformance import SHARED_DATA
 from tests.conformance.gherkin import Scenario, scenarios
 from tests.events.requests import LIMITS, raw
 from tidings.errors import InvalidEvent
-from tidings.events import media
-from tidings.events.http import RawHeaders, decode, encode_binary, encode_structured
+from tidings.events import content_types
+from tidings.events.http_binding import RawHeaders, decode, encode_binary, encode_structured
 from tidings.events.stored import event_from, head_of
 
 FOLDER = SHARED_DATA / "cloudevents_conformance"
@@ -50,7 +50,7 @@ def as_binary(sample: dict[str, Any]) -> tuple[RawHeaders, bytes]:
 
 def as_structured(sample: dict[str, Any]) -> tuple[RawHeaders, bytes]:
     attributes = attributes_of(sample)
-    data = json.loads(sample["Data"]) if media.is_json(attributes.get("datacontenttype")) else sample["Data"]
+    data = json.loads(sample["Data"]) if content_types.is_json(attributes.get("datacontenttype")) else sample["Data"]
     body = json.dumps({**attributes, "data": data}, ensure_ascii=False).encode()
     return [(b"content-type", b"application/cloudevents+json")], body
 
@@ -87,7 +87,7 @@ def test_a_sample_event_goes_through_unchanged(sample: dict[str, Any], laid_out:
 
 
 def same_data(data: bytes | None, sample: dict[str, Any]) -> bool:
-    if media.is_json(sample["ContextAttributes"].get("datacontenttype")):
+    if content_types.is_json(sample["ContextAttributes"].get("datacontenttype")):
         return bool(json.loads(data or b"") == json.loads(sample["Data"]))
     return data == sample["Data"].encode()
 

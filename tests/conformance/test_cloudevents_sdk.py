@@ -17,7 +17,7 @@ from cloudevents.core.v1.event import CloudEvent
 
 from tests.builders import an_event
 from tests.events.requests import LIMITS
-from tidings.events.http import decode, encode_binary, encode_structured
+from tidings.events.http_binding import decode, encode_binary, encode_structured
 from tidings.events.model import Event
 
 TIME = "2018-04-05T03:56:24.123456Z"

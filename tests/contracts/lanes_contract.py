@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidings.errors import LogUnavailable
-from tidings.log.block import REFERENCE, digest_in, digest_of, offsets_of, packed
+from tidings.lanes.sqlite.block import REFERENCE, digest_in, digest_of, offsets_of, packed
 from tidings.log.port import Aside, Block, Body, BodyKey, LanesReader, LanesWriter, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position, TopicNumber, embedded
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from tests.delivery.worlds import quick_settings
 from tidings.adapters import deliver_adapters
-from tidings.delivery.push.run import run
-from tidings.observe.board import Board
+from tidings.delivery.push.process import run
+from tidings.observe.part_status import PartStatus
 
 
 async def main(folder: Path) -> None:
     settings = quick_settings(folder, os.environ)
-    await run(settings, asyncio.Event(), Board(folder / "run", "deliver"), deliver_adapters(settings))
+    await run(settings, asyncio.Event(), PartStatus(folder / "run", "deliver"), deliver_adapters(settings))
 
 
 if __name__ == "__main__":

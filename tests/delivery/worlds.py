@@ -22,17 +22,17 @@ from tests.receivers import Answer, Arrival, Receiver, Script
 from tidings.adapters import deliver_adapters
 from tidings.clock import Instant, SystemClock
 from tidings.config import DeliverSettings, Settings, load
-from tidings.delivery.push.run import run
+from tidings.delivery.push.process import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
-from tidings.events.checks import checked
+from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
-from tidings.log.block import packed
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.commands import Act, Command, encoded
 from tidings.log.port import Draft, Retention, Routed
 from tidings.log.position import LaneNumber, Position, TopicNumber, embedded
-from tidings.log.sqlite.lanes import SqliteLanesWriter
 from tidings.log.sqlite.writer import SqliteLogWriter
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.registry.model import Pull, Push, Subscription, Topic
 from tidings.registry.store import open_writer
 
@@ -54,7 +54,7 @@ class World:
         self.lanes = SqliteLanesWriter(folder)
         self.registry = open_writer(folder)
         self.reader = SqliteDeliveryReader(folder)
-        self.board = Board(folder / "run", "deliver")
+        self.board = PartStatus(folder / "run", "deliver")
         self.topic = self._put(a_topic("orders")).number
         self._commands = 0
         self.last_published = Instant(0)
@@ -122,7 +122,7 @@ class World:
         """The deliver process, or several of them, in this loop."""
         stop = asyncio.Event()
         settings = replace(self.settings, deliver=DeliverSettings(workers))
-        boards = [self.board, *(Board(self.settings.data / "run", f"deliver-{n}") for n in range(1, workers))]
+        boards = [self.board, *(PartStatus(self.settings.data / "run", f"deliver-{n}") for n in range(1, workers))]
         tasks = [
             asyncio.create_task(run(settings, stop, board, deliver_adapters(settings, n), n)) for n, board in enumerate(boards)
         ]

@@ -15,13 +15,13 @@ import pytest
 from tests.log.sqlite.test_files import as_somebody_who_may_only_read
 from tidings.config import load
 from tidings.doctor import machine, sqlite
-from tidings.doctor.finding import Finding, Verdict
+from tidings.doctor.finding import DoctorFinding, DoctorVerdict
 from tidings.log.sqlite.entries import LOG
-from tidings.log.sqlite.files import open_writer
 from tidings.serve import folder
+from tidings.sqlite.files import open_writer
 
 
-def verdicts(findings: list[Finding]) -> dict[str, Verdict]:
+def verdicts(findings: list[DoctorFinding]) -> dict[str, DoctorVerdict]:
     return {finding.subject: finding.verdict for finding in findings}
 
 
@@ -40,28 +40,33 @@ def test_everything_is_looked_at(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("available", "verdict"),
-    [(None, Verdict.DOUBTFUL), (8 << 30, Verdict.OK), (2 << 30, Verdict.DOUBTFUL), (1 << 29, Verdict.WRONG)],
+    [
+        (None, DoctorVerdict.DOUBTFUL),
+        (8 << 30, DoctorVerdict.OK),
+        (2 << 30, DoctorVerdict.DOUBTFUL),
+        (1 << 29, DoctorVerdict.WRONG),
+    ],
 )
-def test_memory(available: int | None, verdict: Verdict) -> None:
+def test_memory(available: int | None, verdict: DoctorVerdict) -> None:
     found = machine.memory(available)
     assert found.verdict is verdict
-    assert bool(found.remedy) == (verdict is not Verdict.OK)
+    assert bool(found.remedy) == (verdict is not DoctorVerdict.OK)
 
 
 def test_a_disk_without_its_reserve_is_wrong(tmp_path: Path) -> None:
-    assert machine.disk(tmp_path / "not" / "there", 1 << 60).verdict is Verdict.WRONG
+    assert machine.disk(tmp_path / "not" / "there", 1 << 60).verdict is DoctorVerdict.WRONG
 
 
 def test_a_clock_that_went_back_is_doubtful(tmp_path: Path) -> None:
     later = time.time() + 86400
     os.utime(a_file(tmp_path / "log.db"), (later, later))
-    assert machine.clock(time.time(), tmp_path).verdict is Verdict.DOUBTFUL
-    assert machine.clock(later + 1, tmp_path).verdict is Verdict.OK
-    assert machine.clock(0, tmp_path).verdict is Verdict.WRONG
+    assert machine.clock(time.time(), tmp_path).verdict is DoctorVerdict.DOUBTFUL
+    assert machine.clock(later + 1, tmp_path).verdict is DoctorVerdict.OK
+    assert machine.clock(0, tmp_path).verdict is DoctorVerdict.WRONG
 
 
 def test_a_missing_folder_is_fine(tmp_path: Path) -> None:
-    assert verdicts(sqlite.look(tmp_path / "none", deep=False)) == {"data folder": Verdict.OK}
+    assert verdicts(sqlite.look(tmp_path / "none", deep=False)) == {"data folder": DoctorVerdict.OK}
 
 
 def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
@@ -69,7 +74,7 @@ def test_a_file_that_is_no_database_is_wrong(tmp_path: Path) -> None:
     a_file(tmp_path / "lanes.db")
     (tmp_path / "log.db").write_bytes(b"no database at all" * 100)
     found = verdicts(sqlite.look(tmp_path, deep=False))
-    assert (found["lanes.db"], found["log.db"]) == (Verdict.OK, Verdict.WRONG)
+    assert (found["lanes.db"], found["log.db"]) == (DoctorVerdict.OK, DoctorVerdict.WRONG)
 
 
 def test_damage_inside_a_file_is_found_when_looking_deep(tmp_path: Path) -> None:
@@ -77,12 +82,12 @@ def test_damage_inside_a_file_is_found_when_looking_deep(tmp_path: Path) -> None
     content = bytearray(path.read_bytes())
     content[3 * 4096 : 4 * 4096] = b"\xff" * 4096
     path.write_bytes(content)
-    assert verdicts(sqlite.look(tmp_path, deep=True))["log.db"] is Verdict.WRONG
+    assert verdicts(sqlite.look(tmp_path, deep=True))["log.db"] is DoctorVerdict.WRONG
 
 
 def test_data_of_a_newer_version_is_wrong(tmp_path: Path) -> None:
     (tmp_path / folder.VERSION_FILE).write_text('{"format": 99}')
-    assert verdicts(sqlite.look(tmp_path, deep=False))["data folder"] is Verdict.WRONG
+    assert verdicts(sqlite.look(tmp_path, deep=False))["data folder"] is DoctorVerdict.WRONG
 
 
 def test_a_read_only_folder_is_said_to_be_read_only_and_its_files_are_not_called_damaged() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tidings.errors import EventFault, InvalidEvent
-from tidings.events.http import Headers, Limits, RawHeaders, decode
+from tidings.events.http_binding import Headers, Limits, RawHeaders, decode
 from tidings.events.model import Event
 
 REQUIRED = {"specversion": "1.0", "id": "1", "source": "/orders", "type": "order.created"}

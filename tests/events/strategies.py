@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tidings.events.checks import checked, name_problem
+from tidings.events.attribute_rules import checked, name_problem
 from tidings.events.model import Event
 
 KNOWN = frozenset(("specversion", "id", "source", "type", "time", "subject", "datacontenttype", "dataschema"))

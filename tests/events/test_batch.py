@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.events.requests import an_object, batch
 from tidings.errors import EventFault, InvalidEvent, Malformed, TooLarge
 from tidings.events import structured
-from tidings.events.jsontext import MAX_DEPTH
+from tidings.events.json_text import MAX_DEPTH
 from tidings.events.limits import Limits
 from tidings.events.model import Event
 

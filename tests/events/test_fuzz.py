@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.events.requests import REQUIRED
 from tidings.clock import Instant
 from tidings.errors import Rejected
-from tidings.events.checks import checked
-from tidings.events.http import Limits, RawHeaders, decode, encode_batch, encode_binary, is_cloudevent
+from tidings.events.attribute_rules import checked
+from tidings.events.http_binding import Limits, RawHeaders, decode, encode_batch, encode_binary, is_cloudevent
 from tidings.events.model import Event
 from tidings.events.plain import Unnamed, published
 from tidings.events.stored import event_from, head_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.errors import Malformed
-from tidings.events import jsontext
+from tidings.events import json_text
 
 REFUSED = {
     b"": "empty",
@@ -46,8 +46,8 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "word"), REFUSED.items(), ids=lambda value: repr(value)[:30])
 def test_bad_json_text_is_refused_with_the_reason(text: bytes, word: str) -> None:
     with pytest.raises(Malformed, match=word):
-        jsontext.parse(text)
-    assert not jsontext.is_sound(text)
+        json_text.parse(text)
+    assert not json_text.is_sound(text)
 
 
 ACCEPTED = [
@@ -68,7 +68,7 @@ ACCEPTED = [
 
 @pytest.mark.parametrize("text", ACCEPTED, ids=lambda value: repr(value)[:30])
 def test_good_json_text_is_accepted(text: bytes) -> None:
-    assert jsontext.is_sound(text)
+    assert json_text.is_sound(text)
 
 
 names = st.text(st.sampled_from('ab"\\é'), max_size=2)
@@ -94,4 +94,4 @@ def written(value: Any, spaces: str) -> tuple[str, bool]:
 @given(objects, st.sampled_from(["", " ", "\n  "]))
 def test_repeated_names_are_found_wherever_they_are(value: Any, spaces: str) -> None:
     text, repeated = written(value, spaces)
-    assert jsontext.is_sound(text.encode()) is not repeated
+    assert json_text.is_sound(text.encode()) is not repeated

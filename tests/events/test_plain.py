@@ -9,7 +9,7 @@ import pytest
 from tests.events.requests import LIMITS, REQUIRED, an_object, content_type, raw
 from tidings.clock import Instant
 from tidings.errors import InvalidEvent, Malformed, TooLarge
-from tidings.events.http import Limits
+from tidings.events.http_binding import Limits
 from tidings.events.model import Event
 from tidings.events.plain import Unnamed, plain, published
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.events.requests import raw
 from tests.events.strategies import events
-from tidings.events.http import Limits, decode, encode_batch, encode_binary, encode_structured
+from tidings.events.http_binding import Limits, decode, encode_batch, encode_binary, encode_structured
 from tidings.events.model import Event, text_of
 from tidings.events.stored import event_from, head_of
 

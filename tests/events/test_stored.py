@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import an_event
 from tidings.errors import Malformed
-from tidings.events.checks import checked
+from tidings.events.attribute_rules import checked
 from tidings.events.stored import event_from, head_of
 
 

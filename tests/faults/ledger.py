@@ -16,9 +16,9 @@ from tests.faults.publisher import BUSY, Publisher
 from tests.faults.receipts import Receipts, number_of
 from tests.faults.repeats import Disturbance, unexplained
 from tests.faults.subscriptions import SUBSCRIPTIONS
+from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Limit
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
-from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.registry.rules import parse_name
 from tidings.registry.store import open_reader

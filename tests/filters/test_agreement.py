@@ -12,7 +12,7 @@ from tests.filters.documents import all_filters as filters
 from tests.filters.made_up import events
 from tidings.events.model import Event
 from tidings.events.stored import event_from, head_of
-from tidings.filters import Batch, Router, RouteSpec, explain, matches, router
+from tidings.filters import Router, RouteSpec, RoutingBatch, explain, matches, router
 from tidings.filters.algebra import Filter
 from tidings.filters.routing import compiled, rows
 
@@ -25,9 +25,9 @@ def routes(draw: st.DrawFn) -> RouteSpec:
     return RouteSpec(draw(st.integers(1, 6)), topics, draw(st.none() | filters), since, until)
 
 
-def a_batch(published: Sequence[Event], topics: Sequence[int]) -> Batch:
+def a_batch(published: Sequence[Event], topics: Sequence[int]) -> RoutingBatch:
     positions = range(1, len(published) + 1)
-    return Batch(positions, topics, [head_of(event) for event in published], [event.data for event in published])
+    return RoutingBatch(positions, topics, [head_of(event) for event in published], [event.data for event in published])
 
 
 def plainly(specs: Sequence[RouteSpec], published: Sequence[Event], topics: Sequence[int]) -> list[tuple[int, int]]:
@@ -43,7 +43,7 @@ def plainly(specs: Sequence[RouteSpec], published: Sequence[Event], topics: Sequ
     )
 
 
-def routed(specs: Sequence[RouteSpec], batch: Batch) -> list[tuple[int, int]]:
+def routed(specs: Sequence[RouteSpec], batch: RoutingBatch) -> list[tuple[int, int]]:
     found = Router(specs).route(batch)
     assert found.aside == []
     return list(zip(found.lanes.tolist(), found.events.tolist(), strict=True))

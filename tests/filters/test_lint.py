@@ -8,7 +8,7 @@ import pytest
 
 from tidings.filters import parse
 from tidings.filters.lint import advice, projection_advice
-from tidings.filters.project import projection
+from tidings.filters.projection import projection
 
 MIXED = {"sql": "EXISTS a AND EXISTS b OR EXISTS c"}
 EQ = {"field": "$.a", "value": 1}

@@ -11,9 +11,9 @@ import pytest
 from tests.builders import an_event
 from tidings.events.model import Event
 from tidings.events.stored import head_of
-from tidings.filters import Batch, Router, RouteSpec, matches, parse
+from tidings.filters import Router, RouteSpec, RoutingBatch, matches, parse
 from tidings.filters.routing import compiled, facts, group
-from tidings.filters.routing.columns import Row
+from tidings.filters.routing.columns import EventRow
 from tidings.filters.routing.index import Index
 from tidings.filters.routing.predicates import predicate
 
@@ -26,9 +26,9 @@ def a_route(
     return RouteSpec(lane, frozenset(topics), None if where is None else parse("where", where), since, until)
 
 
-def a_batch(*published: Event, topics: Sequence[int] | None = None, positions: Sequence[int] | None = None) -> Batch:
+def a_batch(*published: Event, topics: Sequence[int] | None = None, positions: Sequence[int] | None = None) -> RoutingBatch:
     count = len(published)
-    return Batch(
+    return RoutingBatch(
         positions or range(1, count + 1),
         topics or [ORDERS] * count,
         [head_of(event) for event in published],
@@ -36,7 +36,7 @@ def a_batch(*published: Event, topics: Sequence[int] | None = None, positions: S
     )
 
 
-def routed(routes: Sequence[RouteSpec], batch: Batch) -> list[tuple[int, int]]:
+def routed(routes: Sequence[RouteSpec], batch: RoutingBatch) -> list[tuple[int, int]]:
     found = Router(routes).route(batch)
     assert found.aside == []
     return list(zip(found.lanes.tolist(), found.events.tolist(), strict=True))
@@ -225,7 +225,9 @@ def test_a_bad_head_is_set_aside_and_the_rest_goes_on() -> None:
     good = a_batch(*numbered(600))
     heads = list(good.heads)
     heads[4] = b"{not json"
-    found = Router([a_route(1, "not absent = 1"), a_route(2)]).route(Batch(good.positions, good.topics, heads, good.datas))
+    found = Router([a_route(1, "not absent = 1"), a_route(2)]).route(
+        RoutingBatch(good.positions, good.topics, heads, good.datas)
+    )
     assert [(one.event, one.lane) for one in found.aside] == [(4, None)]
     assert "head" in found.aside[0].reason
     assert found.events[found.lanes == 1].tolist() == [n for n in range(600) if n != 4]
@@ -242,7 +244,7 @@ def surprising(columns: object, event: int) -> bool:
     return True
 
 
-def at_name_2(row: Row, event: int) -> bool:
+def at_name_2(row: EventRow, event: int) -> bool:
     if row.payload is not None and b'"item-2"' in row.payload:
         raise Surprise("at event 2")
     return True
@@ -251,7 +253,7 @@ def at_name_2(row: Row, event: int) -> bool:
 @pytest.mark.parametrize("count", [5, 600])
 def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidings.filters.routing.index.predicate", lambda filter, numbers: surprising)
-    monkeypatch.setattr("tidings.filters.routing.few.predicate", lambda filter, numbers: at_name_2)
+    monkeypatch.setattr("tidings.filters.routing.one_by_one.predicate", lambda filter, numbers: at_name_2)
     routes = [a_route(1, "n >= 0 and not name matches 'x'"), a_route(2), a_route(3, "not name matches 'y'", since=count)]
     found = Router(routes).route(a_batch(*numbered(count)))
     assert found.aside == [(2, 1, "Surprise: at event 2")]
@@ -262,7 +264,7 @@ def test_a_predicate_that_fails_sets_only_its_event_aside(count: int, monkeypatc
 def test_a_predicate_that_fails_among_many_sets_only_its_lane_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     tested = parse("where", "not name matches 'x'")
     monkeypatch.setattr(
-        "tidings.filters.routing.single.predicate", lambda f, test: at_name_2 if f == tested else predicate(f, test)
+        "tidings.filters.routing.single_event.predicate", lambda f, test: at_name_2 if f == tested else predicate(f, test)
     )
     routes = [a_route(70 + n, f"n = {n}") for n in range(30)] + [a_route(5, "n >= 0 and not name matches 'x'"), a_route(6)]
     router = Router(routes)
@@ -281,7 +283,7 @@ def test_an_index_that_fails_is_replaced_by_the_plain_way(monkeypatch: pytest.Mo
     batch = a_batch(*numbered(600))
     assert routed([a_route(1, "n < 3")], batch) == [(1, 0), (1, 1), (1, 2)]
     heads = [b"?" if n == 1 else head for n, head in enumerate(batch.heads)]
-    found = Router([a_route(1, "n < 3")]).route(Batch(batch.positions, batch.topics, heads, batch.datas))
+    found = Router([a_route(1, "n < 3")]).route(RoutingBatch(batch.positions, batch.topics, heads, batch.datas))
     assert found.events.tolist() == [0, 2]
     assert [(one.event, one.lane) for one in found.aside] == [(1, None)]
 

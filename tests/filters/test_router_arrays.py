@@ -10,7 +10,7 @@ from tests.filters.made_up import events, leaves, trees
 from tests.filters.test_agreement import a_batch, plainly
 from tidings.events.model import Event
 from tidings.filters import Router, RouteSpec
-from tidings.filters.algebra import Each, Filter, Inside, Kind, Over
+from tidings.filters.algebra import Each, Filter, Inside, Quantifier, ValueKind
 from tidings.filters.paths import ITEM, DataPath, ScalarsPath
 from tidings.filters.routing import compiled
 
@@ -18,13 +18,13 @@ item_conditions = leaves(st.just(ITEM))
 each = st.builds(
     Each,
     st.sampled_from(["$.c", "$.a", "$.c[*]", "$..a"]).map(ScalarsPath),
-    st.sampled_from(list(Over)),
+    st.sampled_from(list(Quantifier)),
     item_conditions.filter(lambda leaf: type(leaf).__name__ in ("Compare", "OneOf", "Text")),
 )
 places = st.sampled_from([DataPath(("c",)), DataPath(("a",)), DataPath(("b",))])
 members = leaves(st.just(DataPath(("a",))))
-inside = st.builds(Inside, places, st.just(Kind.VALUE), trees(item_conditions)) | st.builds(
-    Inside, places, st.just(Kind.OBJECT), trees(members)
+inside = st.builds(Inside, places, st.just(ValueKind.VALUE), trees(item_conditions)) | st.builds(
+    Inside, places, st.just(ValueKind.OBJECT), trees(members)
 )
 filters: st.SearchStrategy[Filter] = each | inside | trees(each | inside | leaves())
 

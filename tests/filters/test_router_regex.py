@@ -10,7 +10,7 @@ from tests.builders import an_event
 from tests.filters.test_router import ORDERS, a_batch, a_route, numbered, routed
 from tidings.errors import FilterSyntaxError
 from tidings.events.stored import head_of
-from tidings.filters import RegexRules, Router, RouteSpec, matches, parse, printed, texts
+from tidings.filters import RegexRules, Router, RouteSpec, matches, parse, printed, text_patterns
 from tidings.filters.algebra import SlowText, Text, TextOp
 from tidings.filters.paths import DataPath
 from tidings.filters.routing import compiled
@@ -145,10 +145,10 @@ def test_many_expressions_that_are_tried_together_route_as_they_are_read() -> No
 
 
 def test_expressions_tried_together_say_when_they_could_not_be_tried() -> None:
-    which = texts.together(["a+", "b", "[ab]+"], True)
+    which = text_patterns.together(["a+", "b", "[ab]+"], True)
     assert which is not None
     assert [sorted(which(text) or ()) for text in ("aa", "b", "c", "\ud800")] == [[0, 2], [1, 2], [], []]
-    too_large = texts.together([f"(?i)[a-z]{{{900 + n}}}x" for n in range(100)], False)
+    too_large = text_patterns.together([f"(?i)[a-z]{{{900 + n}}}x" for n in range(100)], False)
     assert too_large is None or too_large("ab" * 1000) is None
 
 

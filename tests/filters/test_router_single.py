@@ -18,8 +18,8 @@ from tidings.events.stored import head_of
 from tidings.filters import Router, RouteSpec, matches, parse
 from tidings.filters.algebra import Filter
 from tidings.filters.routing import compiled, leaf
-from tidings.filters.routing.layout import Layout
-from tidings.filters.routing.single import Names, Single
+from tidings.filters.routing.layout import TermLayout
+from tidings.filters.routing.single_event import Names, Single
 from tidings.filters.routing.terms import terms_of
 
 
@@ -134,7 +134,7 @@ def test_a_number_is_exact_on_the_quick_way_too() -> None:
 @settings(max_examples=200, deadline=None)
 @given(chosen=st.lists(filters, min_size=1, max_size=10), published=st.lists(events(), min_size=1, max_size=6))
 def test_what_the_quick_way_does_not_give_up_on_is_right(chosen: list[Filter], published: list[Event]) -> None:
-    layout = Layout((n, term) for n, filter in enumerate(chosen) for term in terms_of(filter))
+    layout = TermLayout((n, term) for n, filter in enumerate(chosen) for term in terms_of(filter))
     single = Single(layout, names=Names({n: 100 - n for n in range(len(chosen))}, [7]))
     for event in published:
         try:

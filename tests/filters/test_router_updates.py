@@ -26,9 +26,9 @@ def pairs(router: Router, count: int, topic: int = ORDERS) -> list[tuple[int, in
 def laid_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many terms were compiled, each time."""
     sizes: list[int] = []
-    whole = layout.Layout
+    whole = layout.TermLayout
 
-    def counted(terms: object) -> layout.Layout:
+    def counted(terms: object) -> layout.TermLayout:
         listed = list(terms)  # type: ignore[call-overload]
         sizes.append(len(listed))
         return whole(listed)

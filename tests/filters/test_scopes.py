@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.builders import an_event
 from tidings.filters import matches
-from tidings.filters.scopes import Merged, Scope, merged
+from tidings.filters.dialects.horizon.scopes import HorizonScope, Merged, merged
 
-RED = Scope("red", attributes={"color": "red", "Size": "1"})
-OLD = Scope("old", expression={"gt": {"field": "age", "value": 18}})
-DEFAULT = Scope("default", attributes={"color": "blue"})
+RED = HorizonScope("red", attributes={"color": "red", "Size": "1"})
+OLD = HorizonScope("old", expression={"gt": {"field": "age", "value": 18}})
+DEFAULT = HorizonScope("default", attributes={"color": "blue"})
 
 
 def test_without_a_name_the_default_scope_applies() -> None:
@@ -39,11 +39,15 @@ def test_entries_of_a_simple_filter_are_sorted() -> None:
 
 
 def test_a_scope_without_selection_adds_nothing() -> None:
-    assert merged([OLD, Scope("open", paths=("a",))], ["old", "open"]).select == merged([OLD], ["old"]).select
+    assert merged([OLD, HorizonScope("open", paths=("a",))], ["old", "open"]).select == merged([OLD], ["old"]).select
 
 
 def test_paths_are_united_and_the_last_mode_wins() -> None:
-    scopes = [Scope("x", paths=("a", "b"), mode="Include"), Scope("y", paths=("b", "c"), mode="Exclude"), Scope("z")]
+    scopes = [
+        HorizonScope("x", paths=("a", "b"), mode="Include"),
+        HorizonScope("y", paths=("b", "c"), mode="Exclude"),
+        HorizonScope("z"),
+    ]
     assert merged(scopes, ["x", "y", "z"]).trigger == {
         "responseFilter": ["a", "b", "c"],
         "responseFilterMode": "EXCLUDE",
@@ -52,5 +56,5 @@ def test_paths_are_united_and_the_last_mode_wins() -> None:
 
 def test_the_limit_of_operators_holds_for_each_scope_as_written() -> None:
     much = {"and": [{"eq": {"field": "a", "value": 1}}] * 41}
-    scopes = [Scope("x", expression=much), Scope("y", expression=much)]
+    scopes = [HorizonScope("x", expression=much), HorizonScope("y", expression=much)]
     assert merged(scopes, ["x", "y"]).select is not None

@@ -22,7 +22,7 @@ from tests.conformance.test_cloudevents import (
 from tests.flows.test_publish_to_callback import a_topic, subscribed
 from tests.hub import Hub
 from tests.receivers import Receiver
-from tidings.events.http import decode
+from tidings.events.http_binding import decode
 from tidings.events.limits import Limits
 
 pytestmark = [

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tests.facades.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, a_stream
-from tests.facades.sse.worlds import Reader
+from tests.doors.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, a_stream
+from tests.doors.sse.worlds import Reader
 from tests.flows.test_publish_to_callback import a_topic
 from tests.hub import Hub
-from tidings.facades.horizon.names import subscription_id
+from tidings.doors.horizon.names import subscription_id
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
 

@@ -13,27 +13,28 @@ import msgspec
 from tests.hostile import texts
 from tests.hostile.texts import Make
 from tidings import config, filters, yaml12
-from tidings.cli import given as cli_given
+from tidings.cli import input_text as cli_given
 from tidings.cli import rovers as cli_rovers
 from tidings.clock import Instant
+from tidings.doors.feeds import query as feed_query
+from tidings.doors.feeds.refusals import FeedRefused
+from tidings.doors.horizon.documents import request_body
+from tidings.doors.horizon.documents.apply_plan import given
+from tidings.doors.horizon.documents.settings import DocumentSettings
+from tidings.doors.horizon.names import Team
+from tidings.doors.horizon.publish import resource
+from tidings.doors.horizon.resources.request import LARGEST
+from tidings.doors.start_points import instant_of
 from tidings.errors import Rejected
-from tidings.events import jsontext, uris
-from tidings.events.http import Limits, decode
+from tidings.events import json_text, uris
+from tidings.events.http_binding import Limits, decode
 from tidings.events.plain import Unnamed, published
 from tidings.events.schema import Schema
-from tidings.facades.feeds import query as feed_query
-from tidings.facades.feeds.refusals import Refused
-from tidings.facades.horizon import bodies, publish
-from tidings.facades.horizon.applying import given
-from tidings.facades.horizon.asking import LARGEST
-from tidings.facades.horizon.ground import Ground
-from tidings.facades.horizon.names import Team
-from tidings.facades.places import instant_of
 from tidings.filters.dialects import DIALECTS
-from tidings.filters.expressions import RegexRules
 from tidings.filters.jsonpath import Flavor
 from tidings.filters.jsonpath import compile as jsonpath
-from tidings.filters.project import Mode, Syntax, project, projection
+from tidings.filters.projection import ProjectionMode, Syntax, project, projection
+from tidings.filters.regex_rules import RegexRules
 from tidings.log.cursor import marks_of
 from tidings.registry.rules import parse_name
 
@@ -56,14 +57,14 @@ def _raw(text: str) -> bytes:
 def _value(text: str) -> Any:
     """What a filter or schema arrives as: JSON that the door read, or a text."""
     try:
-        return jsontext.parse(_raw(text))
+        return json_text.parse(_raw(text))
     except Rejected:
         return text
 
 
 def _documents(text: str) -> list[object]:
     """Documents of the Horizon door, read to the end."""
-    return [given(one, Team("hub", "team"), Ground()) for one in bodies.documents_in(_raw(text), json=False)]
+    return [given(one, Team("hub", "team"), DocumentSettings()) for one in request_body.documents_in(_raw(text), json=False)]
 
 
 def _rover(text: str) -> object:
@@ -92,7 +93,7 @@ def _sent(raw: Any) -> list[object]:
     body = msgspec.json.encode(raw)
     if len(body) > LARGEST:
         return []
-    return [given(one, Team("hub", "team"), Ground()) for one in bodies.documents_in(body, json=True)]
+    return [given(one, Team("hub", "team"), DocumentSettings()) for one in request_body.documents_in(body, json=True)]
 
 
 def _filter(dialect: str, rules: RegexRules) -> Callable[[str], None]:
@@ -120,13 +121,13 @@ def _filter(dialect: str, rules: RegexRules) -> Callable[[str], None]:
 
 
 def _paths(syntax: Syntax) -> Callable[[str], object]:
-    return lambda text: projection(Mode.INCLUDE, [text], syntax)
+    return lambda text: projection(ProjectionMode.INCLUDE, [text], syntax)
 
 
 def _projected(text: str) -> object:
     """A hostile payload, with parts of it taken away."""
-    dotted = projection(Mode.EXCLUDE, ["a.b", "a.*.c", "0.0.0"])
-    found = projection(Mode.INCLUDE, ["$..a", "$[?(@.a > 1)].b"], Syntax.JSONPATH)
+    dotted = projection(ProjectionMode.EXCLUDE, ["a.b", "a.*.c", "0.0.0"])
+    found = projection(ProjectionMode.INCLUDE, ["$..a", "$[?(@.a > 1)].b"], Syntax.JSONPATH)
     return project(dotted, _raw(text)), project(found, _raw(text))
 
 
@@ -167,7 +168,7 @@ def _query(text: str) -> object:
         lambda: feed_query.resumed(query, None),
     ]
     for read in readers:
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(FeedRefused):
             read()
     return query
 
@@ -194,11 +195,11 @@ _ALL = {**texts.YAML, **texts.WORDS}
 PARSERS: Mapping[str, Parser] = {
     "YAML": Parser(yaml12.documents_in, _ALL),
     "documents as YAML": Parser(_documents, _ALL),
-    "documents as JSON": Parser(lambda text: bodies.documents_in(_raw(text), json=True), texts.JSON),
+    "documents as JSON": Parser(lambda text: request_body.documents_in(_raw(text), json=True), texts.JSON),
     "a Rover": Parser(_rover, {**_FILTERS, **texts.SCHEMAS}),
     "an EventSpecification": Parser(_specification, {**_FILTERS, **texts.SCHEMAS}),
-    "JSON": Parser(lambda text: jsontext.parse(_raw(text)), texts.JSON),
-    "an event of the Horizon door": Parser(lambda text: publish._members(_raw(text)), texts.JSON),
+    "JSON": Parser(lambda text: json_text.parse(_raw(text)), texts.JSON),
+    "an event of the Horizon door": Parser(lambda text: resource._members(_raw(text)), texts.JSON),
     "a CloudEvent": Parser(_requests(b"application/cloudevents+json"), texts.JSON),
     "CloudEvents": Parser(_requests(b"application/cloudevents-batch+json"), texts.JSON),
     "plain JSON": Parser(_requests(b"application/json"), texts.JSON),

@@ -13,11 +13,11 @@ from tidings import config
 from tidings.clock import Instant, SystemClock
 from tidings.errors import DuplicateEvent, InvalidEvent
 from tidings.events.model import Event
-from tidings.ingest.admit import UNCHECKED, Admissions
+from tidings.ingest.admission import UNCHECKED, Admissions
 from tidings.ingest.claims import ClaimsTable
+from tidings.ingest.counters import PublishCounters
 from tidings.ingest.duplicates import DuplicateCheck
 from tidings.ingest.intake import Intake, Submission
-from tidings.ingest.tally import Tally
 from tidings.log.port import Limit
 from tidings.log.position import Position, TopicNumber
 from tidings.log.sqlite.reader import SqliteLogReader
@@ -36,7 +36,7 @@ async def an_intake(folder: Path, **topic: Any) -> AsyncIterator[Intake]:
     reader = SqliteLogReader(folder)
     task = asyncio.ensure_future(check.run(reader, {TopicNumber(1): 3600.0}))
     try:
-        yield Intake(Admissions(lambda: snapshot, SETTINGS.topics, SETTINGS.ingest), log, check, Tally())
+        yield Intake(Admissions(lambda: snapshot, SETTINGS.topics, SETTINGS.ingest), log, check, PublishCounters())
     finally:
         task.cancel()
         await check.close()

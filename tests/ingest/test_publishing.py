@@ -12,7 +12,7 @@ import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.hub import Answer
-from tests.ingest.wire import connect, read_answer
+from tests.server.wire import connect, read_answer
 
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"

@@ -10,9 +10,9 @@ from tidings import config
 from tidings.clock import SECOND, ManualClock
 from tidings.errors import ClockLeapt
 from tidings.ingest.retention import GRACE, RetentionSweep, governed_from, retentions
+from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.port import Limit, Routed
 from tidings.log.position import COMMANDS, EMBEDDED, TopicNumber, embedded
-from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.registry.model import Change, Topic

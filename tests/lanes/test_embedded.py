@@ -10,12 +10,12 @@ import pytest
 
 from tests.delivery.worlds import World, in_world
 from tidings.errors import LogUnavailable
-from tidings.lanes.embedded import EmbeddedLanes
 from tidings.lanes.port import LanePage, Mark, PageLimit
-from tidings.log.block import packed
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
+from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Entry, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position, embedded
-from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
 
 MANY = PageLimit(1000, 1 << 20)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.log.block import DIGEST, REFERENCE, count_above, digest_in, digest_of, offsets_of, packed, within
+from tidings.lanes.sqlite.block import DIGEST, REFERENCE, count_above, digest_in, digest_of, offsets_of, packed, within
 from tidings.log.position import LaneNumber, Offset
 
 LANE = LaneNumber(3)

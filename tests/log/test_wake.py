@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tidings.log.wake import Bell, Listener, room
+from tidings.log.wake import Bell, WakeListener, room
 
 LISTEN = """
 import sys
@@ -24,14 +24,14 @@ print(listener.wait(60), flush=True)
 
 
 def test_a_ring_reaches_every_listener_of_its_channel_only(tmp_path: Path) -> None:
-    bell, one, two, other = (Bell(tmp_path, "log"), *(Listener(tmp_path, channel) for channel in ("log", "log", "lanes")))
+    bell, one, two, other = (Bell(tmp_path, "log"), *(WakeListener(tmp_path, channel) for channel in ("log", "log", "lanes")))
     bell.ring()
     assert (one.wait(10), two.wait(10), other.wait(0)) == (True, True, False)
     assert not one.wait(0), "a ring is heard once"
 
 
 def test_a_ring_before_the_wait_is_kept(tmp_path: Path) -> None:
-    bell, listener = Bell(tmp_path, "log"), Listener(tmp_path, "log")
+    bell, listener = Bell(tmp_path, "log"), WakeListener(tmp_path, "log")
     for _ in range(5000):
         bell.ring()
     assert listener.wait(0)
@@ -41,7 +41,7 @@ def test_a_ring_before_the_wait_is_kept(tmp_path: Path) -> None:
 def test_a_listener_that_comes_later_is_found(tmp_path: Path) -> None:
     bell = Bell(tmp_path, "log")
     bell.ring()
-    first = Listener(tmp_path, "log")
+    first = WakeListener(tmp_path, "log")
     for _ in range(200):
         bell.ring()
         if first.wait(0.05):
@@ -68,14 +68,14 @@ def test_the_socket_of_a_dead_listener_is_removed_and_the_others_still_hear(tmp_
     process.kill()
     process.communicate()
     assert len(list(room(tmp_path, "log").iterdir())) == 1
-    alive = Listener(tmp_path, "log")
+    alive = WakeListener(tmp_path, "log")
     Bell(tmp_path, "log").ring()
     assert alive.wait(10)
     assert len(list(room(tmp_path, "log").iterdir())) == 1
 
 
 def test_a_closed_listener_leaves_nothing_behind(tmp_path: Path) -> None:
-    listener = Listener(tmp_path, "log")
+    listener = WakeListener(tmp_path, "log")
     listener.close()
     listener.close()
     assert not list(room(tmp_path, "log").iterdir())
@@ -84,7 +84,7 @@ def test_a_closed_listener_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 def test_waiting_on_an_event_loop_ends_with_a_ring_a_timeout_or_a_close(tmp_path: Path, run: type) -> None:
     async def steps() -> None:
-        bell, listener = Bell(tmp_path, "log"), Listener(tmp_path, "log")
+        bell, listener = Bell(tmp_path, "log"), WakeListener(tmp_path, "log")
         assert not await listener.wait_async(0.01)
         bell.ring()
         assert await listener.wait_async(30)
@@ -108,7 +108,7 @@ def test_a_long_folder_name_gets_a_short_private_room(tmp_path: Path) -> None:
     assert not place.is_relative_to(tmp_path)
     assert place == room(folder, "log") != room(tmp_path / ("more" * 30), "log")
     assert place.parent.stat().st_mode & 0o077 == 0
-    bell, listener = Bell(folder, "log"), Listener(folder, "log")
+    bell, listener = Bell(folder, "log"), WakeListener(folder, "log")
     bell.ring()
     assert listener.wait(10)
     listener.close()

@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidings.observe import board as boards
-from tidings.observe.board import SILENT, Board, Face, read_faces
+from tidings.observe import part_status as boards
+from tidings.observe.part_status import SILENT, PartState, PartStatus, read_faces
 
 
 def test_a_part_that_was_silent_for_long_is_not_ready(tmp_path: Path) -> None:
-    board = Board(tmp_path, "pipeline")
+    board = PartStatus(tmp_path, "pipeline")
     board.ready()
     board.flush()
     assert read_faces(tmp_path)["pipeline"].ready
-    face = msgspec.json.decode((tmp_path / "pipeline.json").read_bytes(), type=Face)
+    face = msgspec.json.decode((tmp_path / "pipeline.json").read_bytes(), type=PartState)
     for beat in (time.monotonic() - SILENT - 5, time.monotonic() + 1000):
         (tmp_path / "pipeline.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(face, beat=beat)))
         found = read_faces(tmp_path)["pipeline"]
@@ -30,7 +30,7 @@ def test_a_part_that_was_silent_for_long_is_not_ready(tmp_path: Path) -> None:
 
 
 def test_a_flush_renews_the_beat_now_and_then_although_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    board = Board(tmp_path, "api")
+    board = PartStatus(tmp_path, "api")
     board.flush()
     first = read_faces(tmp_path)["api"].beat
     board.flush()

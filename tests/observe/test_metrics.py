@@ -4,9 +4,9 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tidings.ingest.tally import Tally
-from tidings.observe.board import Board, read_faces
+from tidings.ingest.counters import PublishCounters
 from tidings.observe.metrics import counter, exposition, gauge
+from tidings.observe.part_status import PartStatus, read_faces
 
 
 def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -17,7 +17,7 @@ def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 def test_counters_of_all_boards_stand_together(tmp_path: Path) -> None:
     for part in ("api", "deliver"):
-        board = Board(tmp_path, part)
+        board = PartStatus(tmp_path, part)
         board.count("tidings_things_total", 3, part=part)
         board.ready()
         board.flush()
@@ -39,7 +39,7 @@ def test_odd_label_values_are_escaped(tmp_path: Path) -> None:
 
 
 def test_a_tally_is_brought_to_the_board_and_starts_again(tmp_path: Path) -> None:
-    board, tally = Board(tmp_path, "api"), Tally()
+    board, tally = PartStatus(tmp_path, "api"), PublishCounters()
     for seconds in (0.0005, 0.003, 99.0):
         tally.published("orders", 2, seconds)
     tally.refused("too-large")
@@ -57,7 +57,7 @@ def test_a_tally_is_brought_to_the_board_and_starts_again(tmp_path: Path) -> Non
 
 
 def test_times_counted_one_by_one_and_in_bulk_fall_into_the_same_buckets(tmp_path: Path) -> None:
-    single, bulk, tally = Board(tmp_path, "a"), Board(tmp_path, "b"), Tally()
+    single, bulk, tally = PartStatus(tmp_path, "a"), PartStatus(tmp_path, "b"), PublishCounters()
     for seconds in (0.001, 0.0011, 0.5, 31.0):
         single.observe("tidings_publish_seconds", seconds)
         tally.published("t", 1, seconds)

@@ -18,11 +18,11 @@ from tests.pipeline.world import World, wait_until
 from tests.receivers import Receiver
 from tidings.adapters import deliver_adapters
 from tidings.clock import SECOND, ManualClock, SystemClock
-from tidings.delivery.push.run import run
+from tidings.delivery.push.process import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.ingest.retention import GRACE, RetentionSweep
 from tidings.log.position import LaneNumber, Offset
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline.housekeeping import Housekeeping
 from tidings.registry.model import ProjectionText, Push
 
@@ -82,7 +82,7 @@ async def deliver(folder: Path, receiver: Receiver) -> None:
     """The deliver process, until all there is has arrived and the rest is known to be gone."""
     stop, states = asyncio.Event(), SqliteDeliveryReader(folder)
     delivering = asyncio.create_task(
-        run(quick_settings(folder), stop, Board(folder / "run", "deliver"), deliver_adapters(quick_settings(folder)))
+        run(quick_settings(folder), stop, PartStatus(folder / "run", "deliver"), deliver_adapters(quick_settings(folder)))
     )
     try:
         await until(lambda: len(receiver.arrivals) == 10)

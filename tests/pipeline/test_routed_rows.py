@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.log.block import DIGEST, REFERENCE
+from tidings.lanes.sqlite.block import DIGEST, REFERENCE
 from tidings.log.position import Partition
 from tidings.pipeline.routed_rows import (
     MERGED,

@@ -18,12 +18,12 @@ from tidings import config
 from tidings.adapters import pipeline_parts
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
-from tidings.log.block import REFERENCE, digest_in
+from tidings.lanes.sqlite.block import REFERENCE, digest_in
+from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Aside, BodyKey, Draft
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
-from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.writer import SqliteLogWriter
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline.process import RoutingLoop
 from tidings.pipeline.route import route_range
 from tidings.pipeline.spark_jobs import BUDGET, RouteRange, SparkFailed
@@ -43,7 +43,7 @@ class World:
         self._log = self._runner.run(self._opened())
         self.parts = pipeline_parts(self.settings)
         self.lanes = SqliteLanesReader(data)
-        self.board = Board(data / "run", "pipeline")
+        self.board = PartStatus(data / "run", "pipeline")
         self._routing: threading.Thread | None = None
         self._stop = threading.Event()
         self._failure = ""

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.builders import a_filter, a_name, a_subscription, a_topic, an_approval, an_exposure
 from tidings.registry.model import ApprovalState, Exposure, NamespaceSource, Subscription, Topic, TopicsSource
-from tidings.registry.port import Ending
+from tidings.registry.port import DocumentEnd
 
 TOPICS = ("a", "b", "x:c")
 OWNERS = ("ann", "bob")
@@ -32,7 +32,7 @@ approvals = st.builds(
 )
 puts = st.lists(st.one_of(topics, exposures, subscriptions, approvals), min_size=1, max_size=3)
 endings = st.one_of(
-    st.builds(Ending, st.just(Topic), st.sampled_from(TOPICS).map(a_name), st.booleans()),
-    st.builds(Ending, st.just(Exposure), st.sampled_from(TOPICS).map(a_name)),
-    st.builds(Ending, st.just(Subscription), st.sampled_from(SUBSCRIPTIONS).map(a_name)),
+    st.builds(DocumentEnd, st.just(Topic), st.sampled_from(TOPICS).map(a_name), st.booleans()),
+    st.builds(DocumentEnd, st.just(Exposure), st.sampled_from(TOPICS).map(a_name)),
+    st.builds(DocumentEnd, st.just(Subscription), st.sampled_from(SUBSCRIPTIONS).map(a_name)),
 )

@@ -11,7 +11,7 @@ from tests.registry.made_up import endings, puts
 from tests.registry.worlds import a_world, changed, ending, states
 from tidings.errors import Conflict, InvalidDocument, NotFound, Rejected
 from tidings.registry.model import Exposure, Snapshot, Subscription, Topic, TopicsSource
-from tidings.registry.port import Document, Ending
+from tidings.registry.port import Document, DocumentEnd
 from tidings.registry.rules import World, sourced
 from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import WORDS, key_of
@@ -25,7 +25,7 @@ def names(world: World) -> tuple[list[str], list[str], list[str]]:
 
 
 @pytest.mark.parametrize("ends", [[TOPIC, BILLING], [BILLING, TOPIC], [EXPOSURE, TOPIC, BILLING], [TOPIC, TOPIC, BILLING]])
-def test_a_topic_ends_together_with_the_subscriptions_that_ask_for_it(ends: list[Ending]) -> None:
+def test_a_topic_ends_together_with_the_subscriptions_that_ask_for_it(ends: list[DocumentEnd]) -> None:
     world = changed(a_world(a_topic(), an_exposure(), a_subscription()), ends=ends)
     assert names(world) == ([], [], [])
     assert states(world) == {}
@@ -69,7 +69,7 @@ def test_forced_endings_of_several_topics_leave_subscriptions_what_is_left() -> 
         ([an_exposure()], [TOPIC, BILLING], InvalidDocument),
     ],
 )
-def test_what_contradicts_itself_is_refused(given: list[Document], ends: list[Ending], error: type[Exception]) -> None:
+def test_what_contradicts_itself_is_refused(given: list[Document], ends: list[DocumentEnd], error: type[Exception]) -> None:
     world = a_world(a_topic(), a_topic("b"), a_subscription())
     with pytest.raises(error):
         changed(world, given, ends)
@@ -77,7 +77,7 @@ def test_what_contradicts_itself_is_refused(given: list[Document], ends: list[En
 
 @given(puts, puts, st.lists(endings, max_size=4))
 def test_a_change_leads_to_what_was_asked_for_and_leaves_nothing_dangling(
-    before: Sequence[Document], given: Sequence[Document], ends: Sequence[Ending]
+    before: Sequence[Document], given: Sequence[Document], ends: Sequence[DocumentEnd]
 ) -> None:
     world = a_world(*(a_topic(name) for name in ("a", "b", "x:c")), an_exposure("b"), a_subscription("s", "a", "b"))
     try:

@@ -7,10 +7,28 @@ import pytest
 from tests.builders import a_name, a_subscription, a_topic
 from tests.registry.worlds import a_world, put, without
 from tidings.errors import Conflict, InvalidDocument
-from tidings.registry.credentials import Basic, Credential, GatewayToken, GrantType, OAuth, SigningKey, SigningVersion, Token
+from tidings.registry.credentials import (
+    Basic,
+    Credential,
+    GatewayToken,
+    GrantType,
+    OAuth,
+    SigningKey,
+    SigningVersion,
+    TokenCredential,
+)
 from tidings.registry.model import Provider, Push
 from tidings.registry.rules import check
-from tidings.registry.rules.sinks import CLOUDEVENTS, HERMES, HORIZON, NATIVE, VNG, SinkRules, sink_fault, taken_out
+from tidings.registry.rules.callback_addresses import (
+    CLOUDEVENTS,
+    HERMES,
+    HORIZON,
+    NATIVE,
+    VNG,
+    SinkRules,
+    sink_fault,
+    taken_out,
+)
 
 PROVIDER = Provider(name=a_name("login"), token_endpoint="https://login.example/token", client_id="hub", client_secret="hush")
 
@@ -24,12 +42,12 @@ def with_credential(credential: Credential | None, **push: object) -> object:
     [
         Basic(user="u", password=""),
         Basic(user="ü", password="p:p ä"),
-        Token(token="abc", expires=None),
-        Token(token="abc", refresh="def", refresh_at="https://a.example/token"),
+        TokenCredential(token="abc", expires=None),
+        TokenCredential(token="abc", refresh="def", refresh_at="https://a.example/token"),
         OAuth(provider="login"),
         OAuth(provider="hermes:login", grant=GrantType.PASSWORD, user="u", password="p"),
         GatewayToken(request_path="/horizon-aws/callback/v1", publisher="shop", subscriber="billing"),
-        Token(token=f"sealed:{'A' * 6000}"),
+        TokenCredential(token=f"sealed:{'A' * 6000}"),
     ],
 )
 def test_credentials_that_can_be_used(credential: Credential) -> None:
@@ -42,12 +60,12 @@ def test_credentials_that_can_be_used(credential: Credential) -> None:
         (Basic(user="a:b", password="p"), "user"),
         (Basic(user="", password="p"), "user"),
         (Basic(user="u", password="p\r\nHost: x"), "password"),
-        (Token(token=""), "token"),
-        (Token(token="a b"), "token"),
-        (Token(token="sealed:a b"), "token"),
-        (Token(token="a", token_type="Bearer x"), "tokenType"),
-        (Token(token="a", refresh="b"), "refreshAt"),
-        (Token(token="a", refresh_at="https://a.example/"), "refreshAt"),
+        (TokenCredential(token=""), "token"),
+        (TokenCredential(token="a b"), "token"),
+        (TokenCredential(token="sealed:a b"), "token"),
+        (TokenCredential(token="a", token_type="Bearer x"), "tokenType"),
+        (TokenCredential(token="a", refresh="b"), "refreshAt"),
+        (TokenCredential(token="a", refresh_at="https://a.example/"), "refreshAt"),
         (OAuth(provider="no name!"), "provider"),
         (OAuth(provider="login", grant=GrantType.PASSWORD), "user"),
         (OAuth(provider="login", user="u", password="p"), "user"),

@@ -6,10 +6,10 @@ import pytest
 
 from tests.builders import a_filter, a_subscription, a_topic, an_exposure
 from tidings.errors import FilterSyntaxError, InvalidDocument, Malformed
+from tidings.registry.delivery_options import Ordering
 from tidings.registry.model import Name, NamespaceSource, Push, Topic, TopicsSource
 from tidings.registry.port import Document
 from tidings.registry.rules import check, check_shape
-from tidings.registry.wishes import Ordering
 
 
 def faulty(*documents: Document) -> list[tuple[int, str]]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import an_event
 from tidings.filters import matches, parse
 from tidings.filters.algebra import any_of
-from tidings.filters.scopes import Scope as Written
-from tidings.filters.scopes import merged, selection_of
+from tidings.filters.dialects.horizon.scopes import HorizonScope as Written
+from tidings.filters.dialects.horizon.scopes import merged, selection_of
 from tidings.registry.model import FilterText, ProjectionText, Scope
 from tidings.registry.rules.scopes import offered
 

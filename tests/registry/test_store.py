@@ -12,7 +12,7 @@ from tidings.errors import Conflict, DataFolderUnusable, InvalidDocument, NotFou
 from tidings.log.position import Marks, Offset, Partition, embedded
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Exposure, NamespaceSource, Push, Subscription, Topic
-from tidings.registry.port import Document, Ending, RegistryReader, RegistryWriter
+from tidings.registry.port import Document, DocumentEnd, RegistryReader, RegistryWriter
 from tidings.registry.store import SqlRegistryWriter, open_reader, open_writer
 
 
@@ -119,7 +119,7 @@ def test_every_change_is_in_the_audit_log(store: SqlRegistryWriter) -> None:
 
 def test_puts_and_endings_are_one_revision_with_a_line_each(store: SqlRegistryWriter) -> None:
     topic, _, subscription = put(store, a_topic(), an_exposure(), a_subscription(), marks=3)
-    ends = [Ending(Topic, a_name("orders")), Ending(Subscription, a_name("billing"))]
+    ends = [DocumentEnd(Topic, a_name("orders")), DocumentEnd(Subscription, a_name("billing"))]
     done = store.change([a_topic("b"), a_subscription("s", "b")], ends, by="bob", at=Instant(9), marks=embedded(7))
     assert [str(one.name) for one in done.stored if isinstance(one, Topic | Subscription)] == ["b", "s"]
     assert done.ended == [topic, subscription]
@@ -141,7 +141,7 @@ def test_a_refused_ending_leaves_no_put_behind(store: SqlRegistryWriter) -> None
     put(store, a_topic(), a_subscription())
     before = store.snapshot()
     with pytest.raises(Conflict):
-        store.change([a_topic("b")], [Ending(Topic, a_name("orders"))], by="ann", at=Instant(9), marks=embedded(7))
+        store.change([a_topic("b")], [DocumentEnd(Topic, a_name("orders"))], by="ann", at=Instant(9), marks=embedded(7))
     assert store.snapshot() == before
     assert store.revision() == 1
 

@@ -17,7 +17,7 @@ from tidings.clock import Instant
 from tidings.errors import Rejected
 from tidings.log.position import Offset, Partition, embedded
 from tidings.registry.model import ApprovalState, NamespaceSource, Snapshot, Subscription
-from tidings.registry.port import Document, Ending
+from tidings.registry.port import Document, DocumentEnd
 from tidings.registry.store import SqlRegistryWriter, open_writer
 
 ZERO = Partition(0)
@@ -32,7 +32,7 @@ steps = st.lists(st.tuples(st.integers(0, 2), changes), max_size=25)
 beginnings = st.just([(0, ([a_topic(name) for name in TOPICS], [])), (0, ([a_subscription("s", "a", "b", owner="ann")], []))])
 
 
-def apply(store: SqlRegistryWriter, change: tuple[list[Document], list[Ending]], marks: int) -> None:
+def apply(store: SqlRegistryWriter, change: tuple[list[Document], list[DocumentEnd]], marks: int) -> None:
     """Make the change; one that is refused, for whatever reason, changes nothing."""
     before = store.snapshot()
     try:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tests.builders import a_name
 from tidings.clock import Instant
 from tidings.registry.model import ApprovalState, Snapshot
-from tidings.registry.port import Document, Ending
-from tidings.registry.rules import Plan, World, applied, plan_change
+from tidings.registry.port import Document, DocumentEnd
+from tidings.registry.rules import ChangePlan, World, applied, plan_change
 
 
 def a_world(*documents: Document) -> World:
@@ -27,15 +27,15 @@ def without(world: World, kind: type[Document], name: str, *, force: bool = Fals
     return changed(world, ends=[ending(kind, name, force=force)])
 
 
-def changed(world: World, puts: Sequence[Document] = (), ends: Sequence[Ending] = (), at: int = 1) -> World:
+def changed(world: World, puts: Sequence[Document] = (), ends: Sequence[DocumentEnd] = (), at: int = 1) -> World:
     return after(world, plan_change(world, puts, ends, Instant(at)))
 
 
-def ending(kind: type[Document], name: str, *, force: bool = False) -> Ending:
-    return Ending(kind, a_name(name), force)
+def ending(kind: type[Document], name: str, *, force: bool = False) -> DocumentEnd:
+    return DocumentEnd(kind, a_name(name), force)
 
 
-def after(world: World, plan: Plan) -> World:
+def after(world: World, plan: ChangePlan) -> World:
     return World(applied(world.snapshot, plan, world.snapshot.revision + 1), plan.numbers)
 
 

@@ -19,16 +19,16 @@ from tidings.access.secrets import hub_key
 from tidings.data_files import hub_id
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
 from tidings.delivery.push.store import Flush
-from tidings.doctor.finding import Verdict
+from tidings.doctor.finding import DoctorVerdict
 from tidings.doctor.sqlite import look
 from tidings.errors import DataFolderUnusable
 from tidings.ingest.claims import ClaimsTable
+from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.port import Routed
 from tidings.log.position import embedded
-from tidings.log.sqlite.lanes import SqliteLanesWriter
 from tidings.registry.store import open_writer as open_registry
 from tidings.serve import folder as data_folder
-from tidings.serve.sqlite import check
+from tidings.serve.sqlite_files import check
 
 EVENTS = 20
 
@@ -137,7 +137,7 @@ def test_a_file_of_another_hub_is_refused_by_the_check_the_doctor_and_whoever_op
         check(folder)
     with pytest.raises(DataFolderUnusable, match="belongs to another hub"):
         OPENERS[name](folder)
-    wrong = [found for found in look(folder, deep=False) if found.verdict is Verdict.WRONG]
+    wrong = [found for found in look(folder, deep=False) if found.verdict is DoctorVerdict.WRONG]
     assert [found.subject for found in wrong] == [name] and "move" in wrong[0].remedy
 
 

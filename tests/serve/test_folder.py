@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tidings.cli.command import exit_code_of
+from tidings.cli.hub_command import exit_code_of
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
-from tidings.log.sqlite.files import translation
 from tidings.serve import folder
 from tidings.serve.exit_codes import FAILED
+from tidings.sqlite.files import translation
 
 
 def test_a_new_folder_says_its_format(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from tests.test_supervisor import World, settings, until
 from tidings import config
 from tidings.config import Settings
 from tidings.java import Java
-from tidings.listeners import bound, close_all
 from tidings.serve import folder, hub
-from tidings.serve.child import Part
+from tidings.serve.child_process import PartCommand
+from tidings.server.listeners import bound, close_all
 
 WORDS = "this file was imported from the working directory"
 
@@ -42,7 +42,7 @@ def api_settings(data: Path) -> Settings:
     return config.load(environ={}, flags=flags)
 
 
-def api_part(chosen: Settings, sockets: list[socket.socket]) -> Part:
+def api_part(chosen: Settings, sockets: list[socket.socket]) -> PartCommand:
     made = hub._parts(chosen, Java(Path("/nowhere"), 21, True), "text", None, sockets)
     return next(part for part in made if part.name == "api")
 
@@ -139,7 +139,7 @@ def test_doors_with_ports_of_their_own_get_sockets_too(tmp_path: Path) -> None:
 ANSWERING = """
     import os, socket, sys
     from pathlib import Path
-    from tidings.observe.board import Board
+    from tidings.observe.part_status import Board
     board = Board(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
     listener = socket.socket(fileno=int(sys.argv[3]))
     while True:
@@ -158,7 +158,7 @@ def test_whoever_connects_while_the_api_is_away_waits_and_nobody_else_can_take_t
             return int(client.recv(100))
 
     async def scene() -> None:
-        part = Part(
+        part = PartCommand(
             "api",
             (sys.executable, "-c", textwrap.dedent(ANSWERING), str(tmp_path), "api", str(listener.fileno())),
             sockets=(listener.fileno(),),
@@ -182,8 +182,8 @@ SUPERVISOR = """
     import asyncio, sys
     from pathlib import Path
     from tidings.config import Seconds, ServeSettings
-    from tidings.observe.board import read_faces
-    from tidings.serve.child import Part
+    from tidings.observe.part_status import read_faces
+    from tidings.serve.child_process import Part
     from tidings.serve.supervisor import Supervisor
     from tidings.serve.terminal import Terminal
 

@@ -8,7 +8,7 @@ from typing import Any
 import jwt
 import msgspec
 
-from tidings.access.keys import ALGORITHMS, Key
+from tidings.access.issuer_keys import ALGORITHMS, Key
 from tidings.access.principals import Principal, rights_in
 from tidings.errors import Unauthenticated
 

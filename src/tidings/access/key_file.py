@@ -19,7 +19,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
-from tidings.access.sealing import Box, Unreadable
+from tidings.access.secret_box import Box, Unreadable
 from tidings.clock import SECOND, Clock
 from tidings.data_files import write_durably
 from tidings.errors import Unavailable
@@ -31,7 +31,7 @@ ALGORITHM = "RS256"
 BITS, EXPONENT = 2048, 65537
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ListedKey(msgspec.Struct, frozen=True):
     """A public key (JWK), and the private one, sealed. `until`: in seconds since 1970; None: it is the one in use."""
 
     key: dict[str, Any]
@@ -63,10 +63,10 @@ def _text(number: int) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def noted(listed: Sequence[Listed], in_use: Listed, now: float, life: float) -> list[Listed]:
+def noted(listed: Sequence[ListedKey], in_use: ListedKey, now: float, life: float) -> list[ListedKey]:
     """What is listed when this key is in use: it first, and former ones until their tokens have ended."""
     others = (one for one in listed if one.key.get("kid") != in_use.key["kid"])
-    former = [one if one.until is not None else Listed(one.key, now + life, one.private) for one in others]
+    former = [one if one.until is not None else ListedKey(one.key, now + life, one.private) for one in others]
     return [in_use, *(one for one in former if one.until is not None and one.until > now)]
 
 
@@ -109,20 +109,20 @@ class KeyFile:
         now = self._clock.now() / SECOND
         return [one.key for one in self._read() if one.until is None or one.until > now]
 
-    def _opened(self, one: Listed) -> Pair | None:
+    def _opened(self, one: ListedKey) -> Pair | None:
         try:
             private = load_pem_private_key(self._box.open(PLACE, one.private).encode(), None) if one.private else None
         except (Unreadable, ValueError):
             return None
         return pair_of(private) if isinstance(private, RSAPrivateKey) else None
 
-    def _sealed(self, pair: Pair) -> Listed:
+    def _sealed(self, pair: Pair) -> ListedKey:
         plain = pair.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        return Listed(pair.public, None, self._box.seal(PLACE, plain))
+        return ListedKey(pair.public, None, self._box.seal(PLACE, plain))
 
-    def _read(self) -> list[Listed]:
+    def _read(self) -> list[ListedKey]:
         try:
-            return msgspec.json.decode((self._data / FILE).read_bytes(), type=list[Listed])
+            return msgspec.json.decode((self._data / FILE).read_bytes(), type=list[ListedKey])
         except (OSError, msgspec.MsgspecError):
             return []
 

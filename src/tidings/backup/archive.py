@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tidings import __version__
-from tidings.backup.order import LOG, plain_files
+from tidings.backup.pin_order import LOG, plain_files
 from tidings.backup.sqlite import Progress, leap_ahead, pin_all, restamp
 from tidings.clock import Instant, rfc3339
 from tidings.errors import DataFolderUnusable, Malformed, NotFound

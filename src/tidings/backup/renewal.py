@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tidings.backup.order import LOG
+from tidings.backup.pin_order import LOG
 from tidings.clock import Instant
 from tidings.data_files import sync_folder
 from tidings.errors import Conflict, DataFolderUnusable
 from tidings.log.sqlite.entries import LEAP
 from tidings.log.sqlite.entries import LOG as LOG_KIND
-from tidings.log.sqlite.files import open_writer, read_only, transaction, translating
 from tidings.log.sqlite.identity import forget_damage
 from tidings.serve import folder as data_folder
-from tidings.serve.sqlite import faults, marks_of
+from tidings.serve.sqlite_files import faults, marks_of
+from tidings.sqlite.files import open_writer, read_only, transaction, translating
 
 DERIVED = "duplicates.db"
 """Made again from the new log: what it says of lost events would swallow them when they are published again."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from tidings.backup.order import LOG, REGISTRY, pin_order
+from tidings.backup.pin_order import LOG, REGISTRY, pin_order
 from tidings.errors import DataFolderUnusable, Unavailable
 from tidings.log.sqlite.entries import LEAP
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli import rovers
-from tidings.cli.command import Hub, command
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, print_warnings, say
 from tidings.cli.rovers import FileText
-from tidings.cli.show import print_json, print_warnings, say
 from tidings.errors import Malformed, NotFound
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -46,7 +46,7 @@ def add_to(app: typer.Typer) -> None:
         theirs = [one for one in texts if rovers.are_documents(one)]
         ours = [read_document(one) for one in texts if one not in theirs]
         if theirs:
-            rovers.apply(hub, theirs, rovers.Target(environment, team, dry_run))
+            rovers.apply(hub, theirs, rovers.RoverTarget(environment, team, dry_run))
         for document in ours:
             _apply(hub, {**document, "prune": True} if prune else document, dry_run)
 

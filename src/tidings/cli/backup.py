@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.command import Hub, command
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, say
 from tidings.cli.serve import Config, Data, settings_of
-from tidings.cli.show import print_json, say
 
 _PANEL = "Operating"
 _MOST_GAPS = 20

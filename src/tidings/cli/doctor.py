@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.command import Hub, command
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, print_table, say
 from tidings.cli.serve import Config, Data, Port, settings_of
-from tidings.cli.show import print_json, print_table, say
 from tidings.serve.exit_codes import DONE, FAILED
 
 _SIGNS = {"ok": "✓", "doubtful": "?", "wrong": "✗"}
@@ -28,11 +28,11 @@ def add_to(app: typer.Typer) -> None:
     ) -> int:
         """Look at Java, memory, disk, port, clock and data files, and say what to do. Exit code 1: something is wrong."""
         from tidings.doctor import machine, sqlite
-        from tidings.doctor.finding import Verdict
+        from tidings.doctor.finding import DoctorVerdict
 
         settings = settings_of(data=data, port=port, config=config)
         findings = [*machine.look(settings, _answers(settings.server.port)), *sqlite.look(settings.data, deep=deep)]
-        wrong = [finding for finding in findings if finding.verdict is Verdict.WRONG]
+        wrong = [finding for finding in findings if finding.verdict is DoctorVerdict.WRONG]
         if hub.json:
             print_json({"healthy": not wrong, "findings": [asdict(finding) for finding in findings]})
         else:

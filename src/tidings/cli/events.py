@@ -33,7 +33,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PublishBatch:
     """Events that go in one request: all of them are stored, or none."""
 
     lines: tuple[Line, ...]
@@ -81,26 +81,26 @@ def lines_of(texts: Iterable[str], envelope: Envelope, new_id: Callable[[], str]
             raise Malformed(error.what, at=f"line {number}", found=error.found, expected=error.expected) from error
 
 
-def batches(lines: Iterable[Line]) -> Iterator[Batch]:
+def batches(lines: Iterable[Line]) -> Iterator[PublishBatch]:
     """The lines in requests of a size that every hub takes. What came before a bad line is still given out."""
     held: list[Line] = []
     size = 0
     try:
         for line in lines:
             if held and (len(held) == MOST_EVENTS or size + len(line.event) > MOST_BYTES):
-                yield Batch(tuple(held))
+                yield PublishBatch(tuple(held))
                 held, size = [], 0
             held.append(line)
             size += len(line.event) + 1
     except Malformed:
         if held:
-            yield Batch(tuple(held))
+            yield PublishBatch(tuple(held))
         raise
     if held:
-        yield Batch(tuple(held))
+        yield PublishBatch(tuple(held))
 
 
-def refused_line(batch: Batch, problem: Any) -> int | None:
+def refused_line(batch: PublishBatch, problem: Any) -> int | None:
     """The line of the input that a refusal of this batch is about, where it says so."""
     faults = problem.get("errors") or []
     index = faults[0].get("index") if faults and isinstance(faults[0], dict) else None

@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
-from tidings.cli.command import Hub, command
-from tidings.cli.show import print_json, print_table, say
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, print_table, say
 from tidings.errors import Rejected
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def read(
     token_env: TokenEnv = None,
 ) -> None:
     """Print the events of a feed, one JSON document a line. With --state, the next call goes on where this one ended."""
-    from tidings.cli.feed_reading import Printer, run
+    from tidings.cli.feed_output import Printer, run
 
     client = _client(
         hub,
@@ -96,7 +96,7 @@ def forward(
     ] = False,
 ) -> None:
     """Publish what a feed has to a topic: payloads as they are, with key and headers, at least once."""
-    from tidings.cli.feed_reading import Forwarder, run
+    from tidings.cli.feed_output import Forwarder, run
 
     if (state is None) == (cursorset is None):
         raise Rejected(

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.command import Hub, command
 from tidings.cli.fitted_table import print_fitted
-from tidings.cli.show import print_json
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json
 from tidings.client.http import segment
 
 Environment = Annotated[str, typer.Option("--environment", "-e", help="The environment that is meant.")]

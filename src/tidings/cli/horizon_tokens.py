@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from tidings.cli.command import Hub
+from tidings.cli.hub_command import Hub
 from tidings.client.horizon import ExpectedToken, verify_horizon_token
 from tidings.client.webhooks import NotVerified
 from tidings.errors import Rejected

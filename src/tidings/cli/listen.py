@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidings import config
-from tidings.cli.command import Hub, command
 from tidings.cli.horizon_tokens import TokenCheck
-from tidings.cli.show import print_json, say
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, say
 from tidings.client.webhooks import NotVerified, verify
 from tidings.errors import Rejected
 
 if TYPE_CHECKING:
-    from tidings.cli.receiver import Arrival, Script
+    from tidings.cli.receiver import ReceivedRequest, Script
 
 NOT_SIGNED = "not signed"
 
@@ -62,7 +62,7 @@ def add_to(app: typer.Typer) -> None:
         seen = 0
         check = None if subscriber is None else TokenCheck(hub, subscriber, publisher or [], environment)
 
-        def take(arrival: Arrival) -> None:
+        def take(arrival: ReceivedRequest) -> None:
             nonlocal seen
             verdict = verdict_on(arrival, secret or []) if check is None else check.verdict(arrival.headers)
             print_json(_document(arrival, verdict)) if hub.json else say(_text(arrival, verdict, headers))
@@ -90,7 +90,7 @@ def script_of(answer: str, retry_after: str | None, delay: str) -> Script:
     return Script(tuple(map(int, words)), retry_after or "", wait)
 
 
-def verdict_on(arrival: Arrival, keys: list[str]) -> str | None:
+def verdict_on(arrival: ReceivedRequest, keys: list[str]) -> str | None:
     """Whether the request is signed with one of the keys; None when there is no key to check with."""
     if not keys:
         return None
@@ -103,17 +103,17 @@ def verdict_on(arrival: Arrival, keys: list[str]) -> str | None:
     return "signature right"
 
 
-def _document(arrival: Arrival, verdict: str | None) -> dict[str, object]:
+def _document(arrival: ReceivedRequest, verdict: str | None) -> dict[str, object]:
     document: dict[str, object] = {"path": arrival.path, "headers": arrival.headers, "event": arrival.event()}
     return document if verdict is None else {**document, "signature": verdict}
 
 
-def _text(arrival: Arrival, verdict: str | None, headers: bool) -> str:
+def _text(arrival: ReceivedRequest, verdict: str | None, headers: bool) -> str:
     shown = [f"    {name}: {value}" for name, value in arrival.headers.items()] if headers else []
     return "\n".join([_line(arrival) + (f"  [{verdict}]" if verdict else ""), *shown])
 
 
-def _line(arrival: Arrival) -> str:
+def _line(arrival: ReceivedRequest) -> str:
     event = arrival.event()
     what = f"{event.get('type', arrival.method)} {event.get('id', '')}".strip()
     refers = event.get("data") is None and "dataref" in event

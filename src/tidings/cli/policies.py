@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.command import Hub, command
-from tidings.cli.given import json_in
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.input_text import json_in
 from tidings.cli.members import given
-from tidings.cli.policy_words import in_words
-from tidings.cli.show import print_document, print_json, say
+from tidings.cli.output import print_document, print_json, say
+from tidings.cli.policy_settings import in_words
 from tidings.client.http import segment
 from tidings.errors import Malformed, Rejected
 

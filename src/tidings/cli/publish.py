@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.command import Hub, command
-from tidings.cli.events import BATCH_TYPE, Batch, Envelope, Line, as_event, batches, lines_of, refused_line
-from tidings.cli.show import print_json, say
+from tidings.cli.events import BATCH_TYPE, Envelope, Line, PublishBatch, as_event, batches, lines_of, refused_line
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.output import print_json, say
 from tidings.client.http import segment
 from tidings.errors import HubProblem, Malformed, NotFound, Rejected
 from tidings.ids import random_id
@@ -39,13 +39,13 @@ def add_to(app: typer.Typer) -> None:
             if file is not None:
                 raise Rejected("an event and a file exclude each other", expected="one of them")
             line = Line(1, as_event(data, envelope, random_id, id))
-            _send(hub, topic, iter([Batch((line,))]), lambda count: None)
+            _send(hub, topic, iter([PublishBatch((line,))]), lambda count: None)
             return
         with _input(file) as (texts, size), _progress(size) as advance:
             _send(hub, topic, batches(lines_of(_counted(texts, advance[0]), envelope, random_id)), advance[1])
 
 
-def _send(hub: Hub, topic: str, requests: Iterator[Batch], advance: Callable[[int], None]) -> None:
+def _send(hub: Hub, topic: str, requests: Iterator[PublishBatch], advance: Callable[[int], None]) -> None:
     """Send batch after batch. After a refusal nothing more is sent, and it is told what was stored until then."""
     accepted = 0
     try:
@@ -64,7 +64,7 @@ def _send(hub: Hub, topic: str, requests: Iterator[Batch], advance: Callable[[in
         say(f"{accepted:,} event{'' if accepted == 1 else 's'} accepted")
 
 
-def _refusal(error: HubProblem, batch: Batch, accepted: int) -> HubProblem:
+def _refusal(error: HubProblem, batch: PublishBatch, accepted: int) -> HubProblem:
     number = refused_line(batch, error.problem)
     alone = len(batch.lines) == 1 and accepted == 0
     place = f"line {number} was refused: " if number is not None and not alone else ""

@@ -16,7 +16,7 @@ from tidings.errors import PortInUse
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ReceivedRequest:
     """One request as it arrived."""
 
     method: str
@@ -80,7 +80,7 @@ class Receiver:
     """Listens in threads of its own from `start` to `close`. `take` is called for each request, maybe by several threads."""
 
     def __init__(
-        self, take: Callable[[Arrival], None], host: str = "127.0.0.1", port: int = 0, script: Script | None = None
+        self, take: Callable[[ReceivedRequest], None], host: str = "127.0.0.1", port: int = 0, script: Script | None = None
     ) -> None:
         try:
             self._under_way = UnderWay()
@@ -106,7 +106,7 @@ class Receiver:
         self._server.server_close()
 
 
-def _handler(take: Callable[[Arrival], None], script: Script, under_way: UnderWay) -> type[BaseHTTPRequestHandler]:
+def _handler(take: Callable[[ReceivedRequest], None], script: Script, under_way: UnderWay) -> type[BaseHTTPRequestHandler]:
     numbers = itertools.count()
     coming = 0
 
@@ -121,7 +121,7 @@ def _handler(take: Callable[[Arrival], None], script: Script, under_way: UnderWa
                 number = next(numbers)
                 coming = number + 1
                 status, more = script.answer(number)
-                take(Arrival(self.command, self.path, headers, body))
+                take(ReceivedRequest(self.command, self.path, headers, body))
                 time.sleep(script.delay)
                 self._answer(status, more)
 

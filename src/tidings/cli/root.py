@@ -19,15 +19,15 @@ from tidings.cli import (
     listen,
     publish,
     serve,
-    shortcuts,
     status,
+    subscription_shortcuts,
     subscriptions,
     tail,
     topics,
 )
-from tidings.cli.command import AsJson, Hub, Token, Url, command
 from tidings.cli.demo import command as demo
-from tidings.cli.show import print_json, say
+from tidings.cli.hub_command import AsJson, Hub, Token, Url, command
+from tidings.cli.output import print_json, say
 
 app = typer.Typer(
     help="Tidings, an event hub: publish once over HTTP; everyone who asked gets it the way they asked.",
@@ -56,7 +56,7 @@ def root(
     ctx.obj = Hub().over(url, token, json)
 
 
-everyday = (topics, subscriptions, deliveries, shortcuts, publish, tail, feed, status, apply, filters, listen)
+everyday = (topics, subscriptions, deliveries, subscription_shortcuts, publish, tail, feed, status, apply, filters, listen)
 for group in (*everyday, horizon_lists, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidings.cli.command import Hub
-from tidings.cli.given import json_in
-from tidings.cli.show import print_json, say
+from tidings.cli.hub_command import Hub
+from tidings.cli.input_text import json_in
+from tidings.cli.output import print_json, say
 from tidings.errors import HubProblem, Malformed
 
 KINDS = ("Rover", "EventSpecification")
@@ -25,7 +25,7 @@ class FileText(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RoverTarget:
     """Where documents go. `team` None: that of the token, or of the hub's settings."""
 
     environment: str
@@ -62,7 +62,7 @@ def documents_in(file: FileText) -> list[Any]:
         raise Malformed(f"the file cannot be read: {error.what}", at=place, expected=error.expected) from error
 
 
-def apply(hub: Hub, files: list[FileText], target: Target) -> None:
+def apply(hub: Hub, files: list[FileText], target: RoverTarget) -> None:
     """Apply all documents of these files at once, or nothing."""
     owners = [label for file in files for label in _labels(file)]
     body = "\n---\n".join(file.text for file in files).encode()

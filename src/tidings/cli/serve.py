@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidings.cli.command import Hub, with_exit_code
+from tidings.cli.hub_command import Hub, with_exit_code
 
 if TYPE_CHECKING:
     from tidings.config import Settings
@@ -63,7 +63,7 @@ def _part_command(part: str) -> Any:
         sockets: Sockets = "",
     ) -> None:
         def act() -> int:
-            from tidings.serve.parts import run_part
+            from tidings.serve.part_commands import run_part
 
             given = [int(number) for number in sockets.split(",") if number]
             return run_part(part, settings_of(data, port, host, config, log_format), lifeline, given)

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 import typer
 
 from tidings.cli import policies
-from tidings.cli.command import Hub, command
 from tidings.cli.deliveries import deliveries
 from tidings.cli.horizon_lists import list_subscriptions
+from tidings.cli.hub_command import Hub, command
 from tidings.cli.members import Reset, changed, given
+from tidings.cli.output import print_document, print_json, print_table, say
 from tidings.cli.policies import PolicySetting, Preset, settings_in, told
-from tidings.cli.show import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Rejected
 

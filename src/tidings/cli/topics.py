@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.command import Hub, command
-from tidings.cli.given import json_in
+from tidings.cli.hub_command import Hub, command
+from tidings.cli.input_text import json_in
 from tidings.cli.members import Reset, changed, given
-from tidings.cli.show import print_document, print_json, print_table, say
+from tidings.cli.output import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, NotFound
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tidings.client.feeds import (
         Batch,
         DbApiStore,
-        Event,
         FeedClient,
+        FeedEvent,
         HttpxHttp,
         MemoryStore,
         SqliteStore,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from tidings.errors import CursorExpired, CursorMoved
 
-_OF_FEEDS = ("Batch", "DbApiStore", "Event", "FeedClient", "HttpxHttp", "MemoryStore", "SqliteStore", "SyncFeedClient")
+_OF_FEEDS = ("Batch", "DbApiStore", "FeedEvent", "FeedClient", "HttpxHttp", "MemoryStore", "SqliteStore", "SyncFeedClient")
 _ERRORS = ("CursorExpired", "CursorMoved")
 
 __all__ = [
@@ -29,9 +29,9 @@ __all__ = [
     "CursorExpired",
     "CursorMoved",
     "DbApiStore",
-    "Event",
     "ExpectedToken",
     "FeedClient",
+    "FeedEvent",
     "HttpxHttp",
     "MemoryStore",
     "NotVerified",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class DoctorVerdict(StrEnum):
     """How bad it is: a hub starts with OK and DOUBTFUL, and refuses or fails with WRONG."""
 
     OK = "ok"
@@ -15,16 +15,16 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing that was looked at. `remedy` says what to do unless it is OK."""
 
     subject: str
-    verdict: Verdict
+    verdict: DoctorVerdict
     found: str
     remedy: str = ""
 
 
-def at_least(subject: str, found: str, *, enough: bool, sufficient: bool, remedy: str) -> Finding:
+def at_least(subject: str, found: str, *, enough: bool, sufficient: bool, remedy: str) -> DoctorFinding:
     """OK when there is enough, DOUBTFUL when it is merely sufficient, WRONG otherwise."""
-    verdict = Verdict.OK if enough else Verdict.DOUBTFUL if sufficient else Verdict.WRONG
-    return Finding(subject, verdict, found, "" if enough else remedy)
+    verdict = DoctorVerdict.OK if enough else DoctorVerdict.DOUBTFUL if sufficient else DoctorVerdict.WRONG
+    return DoctorFinding(subject, verdict, found, "" if enough else remedy)

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 from tidings.config import Settings
-from tidings.doctor.finding import Finding, Verdict, at_least
+from tidings.doctor.finding import DoctorFinding, DoctorVerdict, at_least
 from tidings.errors import JavaMissing, Misconfigured
 from tidings.java import find_java
-from tidings.serve.checks import check_port, check_settings
+from tidings.serve.start_checks import check_port, check_settings
 
 MEMORY_ENOUGH, MEMORY_NEEDED = 3 << 30, 3 << 29
 DISK_ENOUGH = 4 << 30
@@ -22,7 +22,7 @@ _EARLIEST = 1_735_689_600
 """2025-01-01: a clock before this was never set."""
 
 
-def look(settings: Settings, hub_answers: bool) -> list[Finding]:
+def look(settings: Settings, hub_answers: bool) -> list[DoctorFinding]:
     """Everything about the machine. `hub_answers`: a hub is on the port already, so it may well be taken."""
     return [
         python(),
@@ -36,7 +36,7 @@ def look(settings: Settings, hub_answers: bool) -> list[Finding]:
     ]
 
 
-def python() -> Finding:
+def python() -> DoctorFinding:
     return at_least(
         "python",
         platform.python_version(),
@@ -46,17 +46,19 @@ def python() -> Finding:
     )
 
 
-def java() -> Finding:
+def java() -> DoctorFinding:
     try:
-        return Finding("java", Verdict.OK, str(find_java()))
+        return DoctorFinding("java", DoctorVerdict.OK, str(find_java()))
     except JavaMissing as missing:
         sentence, _, remedy = str(missing).partition(": ")
-        return Finding("java", Verdict.WRONG, sentence, remedy)
+        return DoctorFinding("java", DoctorVerdict.WRONG, sentence, remedy)
 
 
-def memory(available: int | None) -> Finding:
+def memory(available: int | None) -> DoctorFinding:
     if available is None:
-        return Finding("memory", Verdict.DOUBTFUL, "unknown", "make sure that 3 GiB are free: Spark alone takes 1.5")
+        return DoctorFinding(
+            "memory", DoctorVerdict.DOUBTFUL, "unknown", "make sure that 3 GiB are free: Spark alone takes 1.5"
+        )
     return at_least(
         "memory",
         f"{available / 2**30:.1f} GiB available",
@@ -76,7 +78,7 @@ def _meminfo() -> int | None:
     return None
 
 
-def disk(data: Path, reserve: int) -> Finding:
+def disk(data: Path, reserve: int) -> DoctorFinding:
     there = next(path for path in (data.absolute(), *data.absolute().parents) if path.exists())
     free = shutil.disk_usage(there).free
     return at_least(
@@ -88,31 +90,33 @@ def disk(data: Path, reserve: int) -> Finding:
     )
 
 
-def port(settings: Settings, hub_answers: bool) -> Finding:
+def port(settings: Settings, hub_answers: bool) -> DoctorFinding:
     where = f"{settings.server.host}:{settings.server.port}"
     if hub_answers:
-        return Finding("port", Verdict.OK, f"a hub answers on {where}")
+        return DoctorFinding("port", DoctorVerdict.OK, f"a hub answers on {where}")
     try:
         check_port(settings)
     except Misconfigured as error:
-        return Finding("port", Verdict.WRONG, str(error), "stop what listens there, or choose another port with --port")
-    return Finding("port", Verdict.OK, f"{where} is free")
+        return DoctorFinding(
+            "port", DoctorVerdict.WRONG, str(error), "stop what listens there, or choose another port with --port"
+        )
+    return DoctorFinding("port", DoctorVerdict.OK, f"{where} is free")
 
 
-def clock(now: float, data: Path) -> Finding:
+def clock(now: float, data: Path) -> DoctorFinding:
     """Retention and retries go by the clock: it must be set, and must not have gone back behind what was written."""
     newest = max((path.stat().st_mtime for path in data.glob("*.db*")), default=0.0)
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     if now < _EARLIEST:
-        return Finding("clock", Verdict.WRONG, shown, "set the clock: retention would go wrong")
+        return DoctorFinding("clock", DoctorVerdict.WRONG, shown, "set the clock: retention would go wrong")
     if newest > now + 60:
-        return Finding(
-            "clock", Verdict.DOUBTFUL, f"{shown}, but data was written in the future", "check that the clock is right"
+        return DoctorFinding(
+            "clock", DoctorVerdict.DOUBTFUL, f"{shown}, but data was written in the future", "check that the clock is right"
         )
-    return Finding("clock", Verdict.OK, shown)
+    return DoctorFinding("clock", DoctorVerdict.OK, shown)
 
 
-def open_files(limit: int) -> Finding:
+def open_files(limit: int) -> DoctorFinding:
     unlimited = limit == resource.RLIM_INFINITY
     return at_least(
         "open files",
@@ -123,9 +127,9 @@ def open_files(limit: int) -> Finding:
     )
 
 
-def settings_fit(settings: Settings) -> Finding:
+def settings_fit(settings: Settings) -> DoctorFinding:
     try:
         check_settings(settings)
     except Misconfigured as error:
-        return Finding("settings", Verdict.WRONG, str(error), "change the settings named there")
-    return Finding("settings", Verdict.OK, "no clashes")
+        return DoctorFinding("settings", DoctorVerdict.WRONG, str(error), "change the settings named there")
+    return DoctorFinding("settings", DoctorVerdict.OK, "no clashes")

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tidings.errors import Malformed
-from tidings.events import jsontext, structured
+from tidings.events import json_text, structured
 from tidings.events.limits import Limits, all_or_nothing
 from tidings.events.model import Event
 
@@ -32,7 +32,7 @@ class _Shape(msgspec.Struct):
 _ELEMENT = re.compile(r"at `\$\[(\d+)\]")
 _shapes = msgspec.json.Decoder(list[_Shape]).decode
 _elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_payloads = msgspec.json.Decoder(list[structured.Payload]).decode
+_payloads = msgspec.json.Decoder(list[structured.StructuredPayload]).decode
 
 
 def read(body: bytes, transport: Mapping[str, str], limits: Limits) -> list[Event]:
@@ -53,8 +53,8 @@ def _parsed(body: bytes, limits: Limits) -> list[tuple[dict[str, Any], bytes]] |
     except _UNREADABLE:
         return None
     limits.check_batch_events(len(payloads))
-    values = jsontext.at_once(body)
-    if values is None or any(map(jsontext.may_be_too_deep, payloads)) or not _fit(body, limits):
+    values = json_text.at_once(body)
+    if values is None or any(map(json_text.may_be_too_deep, payloads)) or not _fit(body, limits):
         return None
     return list(zip(values, payloads, strict=True))
 
@@ -75,7 +75,7 @@ def _split(body: bytes, limits: Limits, *, crowded: bool) -> list[bytes]:
     except msgspec.ValidationError as error:
         raise _no_batch(str(error)) from None
     except msgspec.DecodeError as error:
-        raise jsontext.unreadable(body, error) from None
+        raise json_text.unreadable(body, error) from None
     except UnicodeDecodeError:
         raise Malformed("the JSON text is not valid UTF-8") from None
     limits.check_batch_events(len(elements))

@@ -6,7 +6,7 @@ import base64
 
 import msgspec
 
-from tidings.events import jsontext, media
+from tidings.events import content_types, json_text
 from tidings.events.model import PLAIN, TEXT, VALUE, Event
 from tidings.events.stored import DATAREF
 
@@ -18,10 +18,10 @@ _encode = msgspec.json.Encoder().encode
 
 def is_json(content_type: str | None) -> bool:
     """Whether payloads of this type are JSON here: `text/json`, which CloudEvents take for it, is not (HOR-65)."""
-    if content_type is None or content_type == media.JSON:
+    if content_type is None or content_type == content_types.JSON:
         return True
-    essence = media.essence_of(content_type)
-    return essence == media.JSON or (essence.startswith("application/") and essence.endswith("+json"))
+    essence = content_types.essence_of(content_type)
+    return essence == content_types.JSON or (essence.startswith("application/") and essence.endswith("+json"))
 
 
 def horizon_json(event: Event, *, parsed: bool = False) -> bytes:
@@ -44,10 +44,10 @@ def _payload(event: Event, data: bytes, parsed: bool) -> bytes:
     """A JSON value in its own text, anything else as a string; bytes that are no text, as CloudEvents have them."""
     content_type = event.datacontenttype or ""
     if not event.base64:
-        if _is_value(event, parsed) and jsontext.is_sound(data):
+        if _is_value(event, parsed) and json_text.is_sound(data):
             return b'"data":' + data.strip().translate(_LINE_BREAKS)
         try:
-            return b'"data":' + _encode(data.decode(media.codec_of(content_type) or "utf-8"))
+            return b'"data":' + _encode(data.decode(content_types.codec_of(content_type) or "utf-8"))
         except UnicodeDecodeError:
             pass
     return b'"data_base64":"%b"' % base64.b64encode(data)
@@ -57,4 +57,4 @@ def _is_value(event: Event, parsed: bool) -> bool:
     """Whether the payload is written as a JSON value, not as a string."""
     if event.form == TEXT:
         return parsed
-    return event.form == VALUE or (event.form != PLAIN and media.is_json(event.datacontenttype))
+    return event.form == VALUE or (event.form != PLAIN and content_types.is_json(event.datacontenttype))

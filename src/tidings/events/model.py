@@ -21,7 +21,7 @@ NO_JSON = (VALUE, PLAIN)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One event. Build it with `tidings.events.http.decode` or `tidings.events.checks.checked`: one that exists is valid.
+    """One event. Build it with `http_binding.decode` or `attribute_rules.checked`: one that exists is valid.
 
     `attributes` holds all context attributes, `specversion` and `datacontenttype` included, in the order they came.
     `data` is the payload: None is no payload, b"null" is the JSON value null.

@@ -18,10 +18,10 @@ import msgspec
 
 from tidings.clock import Instant, rfc3339
 from tidings.errors import Malformed
-from tidings.events import jsontext, media, structured
-from tidings.events.checks import SPECVERSION, checked, problem_free
+from tidings.events import content_types, json_text, structured
+from tidings.events.attribute_rules import SPECVERSION, checked, problem_free
 from tidings.events.headers import RawHeaders, SortedHeaders, sorted_out
-from tidings.events.http import decode_sorted
+from tidings.events.http_binding import decode_sorted
 from tidings.events.limits import Limits, all_or_nothing
 from tidings.events.model import Event
 
@@ -45,18 +45,18 @@ def plain(headers: RawHeaders, body: bytes, limits: Limits, unnamed: Unnamed) ->
 def published(headers: RawHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
     """The events of a request that may be either: CloudEvents when it says so, plain otherwise."""
     told = sorted_out(headers, limits.transport_headers)
-    if told.context or media.is_cloudevents(told.content_type):
+    if told.context or content_types.is_cloudevents(told.content_type):
         return decode_sorted(told, body, limits)
     return _plain(told, body, limits, unnamed)
 
 
 def _plain(told: SortedHeaders, body: bytes, limits: Limits, unnamed: Unnamed) -> list[Event]:
     stamp = _Stamp(unnamed, told.transport)
-    if media.essence_of(told.content_type) in _LINES:
+    if content_types.essence_of(told.content_type) in _LINES:
         return _lines(body, limits, stamp)
     limits.check_event(len(body))
-    content_type = told.content_type or media.JSON
-    if media.is_json(content_type):
+    content_type = told.content_type or content_types.JSON
+    if content_types.is_json(content_type):
         _check_json(body, told.content_type)
     return [stamp.event(content_type, body, 0)]
 
@@ -78,7 +78,7 @@ class _Stamp:
             "time": self._time,
             "datacontenttype": content_type,
         }
-        if content_type == media.JSON and _are_fit(self._unnamed.source, self._unnamed.type):
+        if content_type == content_types.JSON and _are_fit(self._unnamed.source, self._unnamed.type):
             return Event(attributes, data, False, self.transport)
         return checked(attributes, data or None, transport=self.transport, index=index)
 
@@ -91,7 +91,7 @@ def _are_fit(source: str, type: str) -> bool:
 
 def _check_json(body: bytes, content_type: str) -> None:
     try:
-        jsontext.parse(body)
+        json_text.parse(body)
     except Malformed as error:
         if content_type:
             raise
@@ -108,7 +108,7 @@ def _lines(body: bytes, limits: Limits, stamp: _Stamp) -> list[Event]:
 
 def _line(line: bytes, index: int, stamp: _Stamp, limits: Limits) -> Event:
     limits.check_event(len(line), index)
-    value = jsontext.parse(line, jsontext.MAX_DEPTH + 1)
+    value = json_text.parse(line, json_text.MAX_DEPTH + 1)
     if isinstance(value, dict) and "specversion" in value:
         return structured.from_members(value, structured.payload_of(line), stamp.transport, index)
-    return stamp.event(media.JSON, line, index)
+    return stamp.event(content_types.JSON, line, index)

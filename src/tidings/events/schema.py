@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema_rs
 
 from tidings.errors import EventFault, Malformed
-from tidings.events import jsontext
-from tidings.events.unfolding import Unfolding, has_choices, unfolded
+from tidings.events import json_text
+from tidings.events.schema_cost import Unfolding, has_choices, unfolded
 
 MOST_FAULTS = 20
 """Faults told about one payload at the most."""
@@ -59,7 +59,7 @@ class Schema:
         if data is None:
             return [EventFault(index, "data", "schema", "the topic's schema expects data and there is none")]
         try:
-            value = jsontext.parse(data)
+            value = json_text.parse(data)
         except Malformed as error:
             return [EventFault(index, "data", "schema", f"the topic's schema expects JSON: {error}")]
         return self.faults_in(value, index)
@@ -73,7 +73,7 @@ class Schema:
         if self._validator.is_valid(value):
             return []
         # Telling what failed follows every branch, which doubles with each level where a schema refers to itself twice.
-        if self._unfolding.loops ** jsontext.depth_of(value) > _MOST_BRANCHES:
+        if self._unfolding.loops ** json_text.depth_of(value) > _MOST_BRANCHES:
             return [(None, "the data does not match the schema")]
         if _count(value, _MOST_CHECKS) * max(self._unfolding.size, 1) > _MOST_CHECKS:
             return [self._first(value)]

@@ -10,29 +10,29 @@ from typing import Any
 import msgspec
 
 from tidings.errors import EventFault, InvalidEvent, Malformed
-from tidings.events import jsontext, media
-from tidings.events.checks import checked
+from tidings.events import content_types, json_text
+from tidings.events.attribute_rules import checked
 from tidings.events.model import Event
 
-_ENVELOPE_DEPTH = jsontext.MAX_DEPTH + 1
+_ENVELOPE_DEPTH = json_text.MAX_DEPTH + 1
 _LINE_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 
 
-class Payload(msgspec.Struct, gc=False):
+class StructuredPayload(msgspec.Struct, gc=False):
     """Picks the text of `data` out of an event; a member left out stays empty."""
 
     data: msgspec.Raw = msgspec.Raw()
 
 
-_payload = msgspec.json.Decoder(Payload).decode
+_payload = msgspec.json.Decoder(StructuredPayload).decode
 _encode = msgspec.json.Encoder().encode
 
 
 def read(text: bytes, transport: Mapping[str, str], index: int = 0) -> Event:
     """The event of a JSON text. Malformed: not such a text at all; InvalidEvent: an object that breaks a rule."""
-    value = jsontext.parse(text, _ENVELOPE_DEPTH)
+    value = json_text.parse(text, _ENVELOPE_DEPTH)
     if not isinstance(value, dict):
-        raise Malformed(f"an event is a JSON object, not {jsontext.kind_of(value)}")
+        raise Malformed(f"an event is a JSON object, not {json_text.kind_of(value)}")
     return from_members(value, payload_of(text) if "data" in value else b"", transport, index)
 
 
@@ -56,7 +56,7 @@ def from_members(members: dict[str, Any], payload: bytes, transport: Mapping[str
         return checked(members, transport=transport, index=index)
     event = checked(members, payload, transport=transport, index=index)
     content_type = members.get("datacontenttype")
-    if media.is_json(content_type):
+    if content_types.is_json(content_type):
         return event
     return msgspec.structs.replace(event, data=_written(data, content_type or "", index))
 
@@ -74,7 +74,7 @@ def _written(data: object, content_type: str, index: int) -> bytes:
     """The bytes of a payload that is not JSON: a string in the charset that its content type names."""
     if not isinstance(data, str):
         raise _fault(index, "data", "bad-type", f"data of type {content_type} must be a string, or use data_base64")
-    codec = media.codec_of(content_type)
+    codec = content_types.codec_of(content_type)
     try:
         if codec is not None:
             return data.encode(codec)
@@ -106,13 +106,13 @@ def _payload_member(event: Event, data: bytes) -> bytes:
     content_type = event.datacontenttype
     if event.base64:
         return _packed(data)
-    if media.is_json(content_type):
-        return b'"data":' + data.strip() if jsontext.is_sound(data) else _packed(data)
+    if content_types.is_json(content_type):
+        return b'"data":' + data.strip() if json_text.is_sound(data) else _packed(data)
     return _text_member(data, content_type or "")
 
 
 def _text_member(data: bytes, content_type: str) -> bytes:
-    codec = media.codec_of(content_type) if media.is_text(content_type) else None
+    codec = content_types.codec_of(content_type) if content_types.is_text(content_type) else None
     if codec is None:
         return _packed(data)
     try:

@@ -10,19 +10,19 @@ from tidings.filters.algebra import Filter
 from tidings.filters.dialects import DIALECTS
 from tidings.filters.dialects.printer import printed
 from tidings.filters.explain import Explanation, explain
-from tidings.filters.expressions import RE2_ONLY, RegexRules
-from tidings.filters.meaning import matches
-from tidings.filters.router import Batch, Matches, Router, RouteSpec
+from tidings.filters.matches import matches
+from tidings.filters.regex_rules import RE2_ONLY, RegexRules
+from tidings.filters.router import Matches, Router, RouteSpec, RoutingBatch
 
 __all__ = [
     "RE2_ONLY",
-    "Batch",
     "Explanation",
     "Filter",
     "Matches",
     "RegexRules",
     "RouteSpec",
     "Router",
+    "RoutingBatch",
     "explain",
     "matches",
     "parse",

@@ -29,7 +29,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import cesql, texts
+from tidings.filters import cesql, text_patterns
 from tidings.filters.paths import ITEM, AttributesPath, DataPath, Path, ValuesPath
 
 Scalar: TypeAlias = bool | int | Decimal | str | None
@@ -69,7 +69,7 @@ def literal(value: object) -> Literal:
         case Decimal() if value.is_finite():
             return Literal(value)
         case str():
-            texts.check(value)
+            text_patterns.check(value)
             return Literal(value)
     raise FilterSyntaxError("this is no value to compare with", found=value, expected="a text, number, boolean or null")
 
@@ -132,11 +132,11 @@ class Text:
     pattern: str
 
     def __post_init__(self) -> None:
-        texts.check(self.pattern)
+        text_patterns.check(self.pattern)
         if self.op in (TextOp.REGEX, TextOp.WHOLE):
-            texts.check_expression(self.pattern)
+            text_patterns.check_expression(self.pattern)
         if self.op is TextOp.LIKE:
-            texts.like_parts(self.pattern)
+            text_patterns.like_parts(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class TextOrder:
     text: str
 
     def __post_init__(self) -> None:
-        texts.check(self.text)
+        text_patterns.check(self.text)
         if self.op in (Order.EQ, Order.NE):
             raise FilterSyntaxError("this is no order", found=self.op, expected="<, <=, > or >=")
 
@@ -171,7 +171,7 @@ class Exists:
     path: Path
 
 
-class Over(StrEnum):
+class Quantifier(StrEnum):
     """How many of several values must satisfy a condition."""
 
     EVERY = "every"
@@ -184,7 +184,7 @@ class Each:
     """Every one, some or none of the values at the path satisfies the condition, which looks at `ITEM`."""
 
     path: ValuesPath
-    over: Over
+    over: Quantifier
     condition: Compare | OneOf | Text | SlowText
 
     def __post_init__(self) -> None:
@@ -208,7 +208,7 @@ class InNetwork:
             ) from error
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What `Inside` looks for. Null is a value; an array is neither, its elements are looked at instead."""
 
     VALUE = "value"
@@ -221,7 +221,7 @@ class Inside:
     which looks at `ITEM` or at places inside it."""
 
     path: DataPath
-    kind: Kind
+    kind: ValueKind
     part: Filter
 
 

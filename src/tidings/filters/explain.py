@@ -14,14 +14,14 @@ import msgspec
 
 from tidings.errors import shortened
 from tidings.events.model import Event
-from tidings.filters import backtracking
+from tidings.filters import backtracking_regex
 from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Leaf, Not
-from tidings.filters.cesql import told
+from tidings.filters.cesql import explanation
 from tidings.filters.dialects.printer import printed
-from tidings.filters.meaning import reading, test_of
+from tidings.filters.event_values import EventValues
+from tidings.filters.matches import reading, test_of
 from tidings.filters.paths import OnlyScalarPath, ScalarsPath
 from tidings.filters.payload import MISSING
-from tidings.filters.reading import Reading
 
 _SHOWN = 200
 _PATIENCE = 1.0
@@ -79,7 +79,7 @@ class Explanation:
     def _leaf(self) -> dict[str, Any]:
         leaf: dict[str, Any] = {"condition": printed(self.filter), "holds": self.holds}
         if isinstance(self.filter, Cesql):
-            return leaf | told.as_json(self.filter.text, self.found)
+            return leaf | explanation.as_json(self.filter.text, self.found)
         if not isinstance(self.filter, Always):
             leaf |= _found_as_json(self.found)
         return leaf | ({"cause": self.cause} if self.cause else {})
@@ -94,7 +94,7 @@ class Explanation:
         if isinstance(self.filter, Always):
             return f"{printed(self.filter)} {verdict} for any event"
         if isinstance(self.filter, Cesql):
-            return f"{printed(self.filter)} {verdict}: {told.line(self.filter.text, self.found)}"
+            return f"{printed(self.filter)} {verdict}: {explanation.line(self.filter.text, self.found)}"
         return f"{printed(self.filter)} {verdict}: {self._reason()}"
 
     def _reason(self) -> str:
@@ -106,11 +106,11 @@ class Explanation:
 
 def explain(filter: Filter, event: Event) -> Explanation:
     """Why the filter holds for the event, or why not. Agrees with `matches`."""
-    with backtracking.within(_PATIENCE):
+    with backtracking_regex.within(_PATIENCE):
         return explained(filter, reading(event))
 
 
-def explained(filter: Filter, read: Reading) -> Explanation:
+def explained(filter: Filter, read: EventValues) -> Explanation:
     """The same for the values that `read` gives."""
     match filter:
         case AllOf(parts):
@@ -127,8 +127,8 @@ def explained(filter: Filter, read: Reading) -> Explanation:
     return _condition(filter, read)
 
 
-def _condition(leaf: Leaf, read: Reading) -> Explanation:
-    with backtracking.within() as given:
+def _condition(leaf: Leaf, read: EventValues) -> Explanation:
+    with backtracking_regex.within() as given:
         found = read(leaf.path)
         holds = test_of(leaf)(found)
     if found is MISSING and isinstance(leaf.path, OnlyScalarPath):

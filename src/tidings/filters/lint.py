@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from tidings.filters import cesql
 from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Not
-from tidings.filters.dialects import horizon
-from tidings.filters.project import Projection, warnings_of
+from tidings.filters.dialects.horizon import selection
+from tidings.filters.projection import Projection, warnings_of
 
 _DOLLAR = "looks for a member called $; leave out the leading $."
 _OLD = "a simple filter works; advancedSelectionFilter can say more"
@@ -50,7 +50,7 @@ def projection_advice(made: Projection, at: str = "paths") -> list[Advice]:
 def _written(dialect: str, raw: object) -> Iterator[Advice]:
     match dialect:
         case "horizon":
-            for sentence in horizon.warnings(raw):
+            for sentence in selection.warnings(raw):
                 place, ignored, reason = sentence.partition(" is ignored")
                 yield Advice(place, f"{ignored}{reason}".strip())
         case "horizon-simple" if isinstance(raw, dict) and raw:

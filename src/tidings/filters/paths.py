@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import backtracking, jsonpath
+from tidings.filters import backtracking_regex, jsonpath
 from tidings.filters.jsonpath import JsonPath
 
 _NAME = re.compile(r"[a-z0-9]{1,128}")
@@ -99,7 +99,7 @@ class ScalarsPath:
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
+        compiled(self.query, self.limit > 0 or backtracking_regex.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class OnlyScalarPath:
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
+        compiled(self.query, self.limit > 0 or backtracking_regex.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class QueryTextPath:
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        if not compiled(self.query, self.limit > 0 or backtracking.is_allowed()).definite:
+        if not compiled(self.query, self.limit > 0 or backtracking_regex.is_allowed()).definite:
             raise FilterSyntaxError("this JSONPath may find several values", found=self.query, expected="a definite path")
 
 
@@ -133,7 +133,7 @@ class QueryTextsPath:
     limit: float = 0.0
 
     def __post_init__(self) -> None:
-        compiled(self.query, self.limit > 0 or backtracking.is_allowed())
+        compiled(self.query, self.limit > 0 or backtracking_regex.is_allowed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def query_of(path: QueryPath) -> JsonPath:
 @lru_cache(maxsize=4096)
 def compiled(query: str, slowly: bool = False) -> JsonPath:
     """The JSONPath in json-path's dialect. `slowly`: its expressions may need backtracking. Raises FilterSyntaxError."""
-    with backtracking.allowing(slowly):
+    with backtracking_regex.allowing(slowly):
         return jsonpath.compile(query, "jayway")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tidings.events import media
+from tidings.events import content_types
 from tidings.events.model import NO_JSON
 
 MISSING: Final = msgspec.UNSET
@@ -39,7 +39,7 @@ def is_json(content_type: object, base64: object, form: object = "") -> bool:
         return False
     if content_type is MISSING or content_type is None:
         return not base64 or base64 is MISSING
-    return media.is_json(str(content_type))
+    return content_types.is_json(str(content_type))
 
 
 def exact(text: str) -> Decimal:
@@ -83,7 +83,7 @@ def _no_constant(text: str) -> object:
     raise ValueError(f"{text} is no JSON")
 
 
-class Payload:
+class PayloadReader:
     """One payload, decoded once and only when a path is asked for. None is a payload that is not meant as JSON."""
 
     __slots__ = ("_data", "_read")

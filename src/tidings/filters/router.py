@@ -13,13 +13,13 @@ from itertools import repeat
 
 import numpy as np
 
-from tidings.filters.expressions import RE2_ONLY, RegexRules
+from tidings.filters.regex_rules import RE2_ONLY, RegexRules
 from tidings.filters.routing.budgets import Budgets
-from tidings.filters.routing.group import Group, Quickly, Slice
-from tidings.filters.routing.order import Small, in_order, small_numbers
-from tidings.filters.routing.spec import Batch, Matches, Numbers, OneMatch, RouteSpec, SetAside
+from tidings.filters.routing.group import Group, GroupSlice, Quickly
+from tidings.filters.routing.pair_order import Small, in_order, small_numbers
+from tidings.filters.routing.spec import Matches, Numbers, OneMatch, RouteSpec, RoutingBatch, SetAside
 
-__all__ = ["Batch", "Matches", "OneMatch", "RouteSpec", "Router", "SetAside"]
+__all__ = ["Matches", "OneMatch", "RouteSpec", "Router", "RoutingBatch", "SetAside"]
 
 SLICE = 1500
 """Events matched at once: larger slices fall out of the processor's cache."""
@@ -90,7 +90,7 @@ class Router:
                 self._groups[kind] = group.rebuilt()
         self._quick.clear()
 
-    def route(self, batch: Batch) -> Matches:
+    def route(self, batch: RoutingBatch) -> Matches:
         """Every lane of every event of the batch. An event that cannot be decided is set aside and stops nothing."""
         pairs = _Pairs(np.asarray(batch.positions, np.int64))
         alone: list[int] = []
@@ -146,7 +146,7 @@ class Router:
         except Exception:  # a group that cannot be made is told event by event
             return True
 
-    def _match(self, kind: int, numbers: Numbers, batch: Batch, pairs: _Pairs) -> None:
+    def _match(self, kind: int, numbers: Numbers, batch: RoutingBatch, pairs: _Pairs) -> None:
         try:
             group = self._group(kind, int(batch.topics[numbers[0]]))
             pairs.add(numbers, group, _slice(numbers, batch, pairs.positions))
@@ -189,7 +189,7 @@ class _Pairs:
         self._found: list[tuple[Small, Small]] = []
         self._single: list[tuple[int, list[int]]] = []
 
-    def add(self, numbers: Numbers, group: Group, events: Slice) -> None:
+    def add(self, numbers: Numbers, group: Group, events: GroupSlice) -> None:
         found = group.match(events)
         self._found.append((self._ranks[numbers][found.events], group.lanes[found.routes]))
         self.aside += [SetAside(int(numbers[event]), lane, reason) for event, lane, reason in found.aside]
@@ -210,9 +210,9 @@ class _Pairs:
         return Matches(events, lanes.astype(np.int64), aside, blocked, self._fell_back)
 
 
-def _slice(numbers: Numbers, batch: Batch, positions: Numbers) -> Slice:
+def _slice(numbers: Numbers, batch: RoutingBatch, positions: Numbers) -> GroupSlice:
     first, last = int(numbers[0]), int(numbers[-1]) + 1
     if last - first == len(numbers):
-        return Slice(positions[first:last], batch.heads[first:last], batch.datas[first:last])
+        return GroupSlice(positions[first:last], batch.heads[first:last], batch.datas[first:last])
     chosen = numbers.tolist()
-    return Slice(positions[numbers], [batch.heads[n] for n in chosen], [batch.datas[n] for n in chosen])
+    return GroupSlice(positions[numbers], [batch.heads[n] for n in chosen], [batch.datas[n] for n in chosen])

@@ -19,7 +19,7 @@ _SCALAR = re.compile(_STRING + rb"|[^\s,\]}]++", re.DOTALL)
 _OPENING, _CLOSING = frozenset(b"[{"), frozenset(b"]}")
 
 
-class Child(NamedTuple):
+class ChildSpan(NamedTuple):
     """A member or an element: its name, or its index as text; where it begins, where its value begins, and where both end."""
 
     name: str
@@ -46,20 +46,20 @@ class Spans:
     def is_array(self, at: int) -> bool:
         return self.data[at] == ord("[")
 
-    def members(self, at: int) -> Iterator[Child]:
+    def members(self, at: int) -> Iterator[ChildSpan]:
         """The members of the object that begins here, in order; one that is there twice comes twice."""
         at += 1
         while found := _NAME.match(self.data, at):
             at = self.end(found.end())
-            yield Child(_name(found[1]), found.start(1), found.end(), at)
+            yield ChildSpan(_name(found[1]), found.start(1), found.end(), at)
 
-    def elements(self, at: int) -> Iterator[Child]:
+    def elements(self, at: int) -> Iterator[ChildSpan]:
         """The elements of the array that begins here."""
         last, index = self.end(at) - 1, 0
         at = _end_of(_GAP, self.data, at + 1)
         while at < last:
             end = self.end(at)
-            yield Child(str(index), at, at, end)
+            yield ChildSpan(str(index), at, at, end)
             at, index = _end_of(_GAP, self.data, end), index + 1
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from tidings.filters.java_text import scalar_text, whole_text
 from tidings.filters.payload import MISSING
-from tidings.filters.spelling import scalar_text, whole_text
 
 SCALARS = (str, int, bool, Decimal, float)
 _NULL = "null"

@@ -19,8 +19,8 @@ from tidings.clock import SECOND, Instant
 from tidings.errors import LogUnavailable
 from tidings.events.model import Event, text_of
 from tidings.log.position import Marks, Offset, Partition, TopicNumber
-from tidings.log.sqlite.files import FileKind, open_writer, translating
 from tidings.log.sqlite.identity import OpenedFile
+from tidings.sqlite.files import FileKind, open_writer, translating
 
 SLICES = 8
 LONGEST_SLICE = 30 * 86400 * SECOND
@@ -47,7 +47,7 @@ _ADD = (
 )
 
 
-class Key(NamedTuple):
+class ClaimKey(NamedTuple):
     """What identifies an event in a topic: a digest of its source and id."""
 
     topic: TopicNumber
@@ -62,10 +62,10 @@ class Claim(NamedTuple):
     slice: int
 
 
-def key_of(topic: TopicNumber, event: Event) -> Key:
+def key_of(topic: TopicNumber, event: Event) -> ClaimKey:
     """The key of an event. Source and id are told apart by the length of the first."""
     source = event.source.encode()
-    return Key(topic, hashlib.blake2b(b"%d:%b%b" % (len(source), source, event.id.encode()), digest_size=16).digest())
+    return ClaimKey(topic, hashlib.blake2b(b"%d:%b%b" % (len(source), source, event.id.encode()), digest_size=16).digest())
 
 
 def content_of(event: Event) -> bytes:
@@ -99,7 +99,7 @@ class ClaimsTable:
         """Replaces the set: the other thread may be reading the old one."""
         self._slices[topic] = self._slices.get(topic, frozenset()) | {end}
 
-    def find(self, key: Key, since: int) -> tuple[bytes, int] | None:
+    def find(self, key: ClaimKey, since: int) -> tuple[bytes, int] | None:
         """The content and time of the newest claim with this key that is not older than `since`."""
         ends = [end for end in self._slices.get(key.topic, ()) if end > since]
         if not ends:
@@ -117,7 +117,7 @@ class ClaimsTable:
         rows = self._writer.execute("SELECT partition, offset FROM mark")
         return {Partition(partition): Offset(offset) for partition, offset in rows}
 
-    def add(self, claims: Iterable[tuple[Key, Claim]], mark: Marks) -> None:
+    def add(self, claims: Iterable[tuple[ClaimKey, Claim]], mark: Marks) -> None:
         """Store the claims and how far they reach, in one durable transaction. Twice is the same as once."""
         self._file.check()
         rows = [(key.topic, claim.slice, key.digest, claim.content, claim.at) for key, claim in claims]

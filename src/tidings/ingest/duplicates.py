@@ -19,7 +19,7 @@ from tidings.config import TopicSettings
 from tidings.errors import DuplicateEvent, EventFault, LogUnavailable, Malformed, NotReady, Unavailable, tolerating
 from tidings.events.model import Event
 from tidings.events.stored import event_from
-from tidings.ingest.claims import Claim, ClaimsTable, Key, content_of, key_of, slice_of
+from tidings.ingest.claims import Claim, ClaimKey, ClaimsTable, content_of, key_of, slice_of
 from tidings.log.port import Draft, Limit, LogReader
 from tidings.log.position import Marks, Offset, Partition, Position, TopicNumber
 from tidings.registry.model import Snapshot
@@ -79,9 +79,9 @@ class DuplicateCheck:
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "duplicates")
         self._caught_up = asyncio.Event()
-        self._inflight: dict[Key, asyncio.Future[None]] = {}
-        self._recent: dict[Key, Claim] = {}
-        self._flushing: Mapping[Key, Claim] = {}
+        self._inflight: dict[ClaimKey, asyncio.Future[None]] = {}
+        self._recent: dict[ClaimKey, Claim] = {}
+        self._flushing: Mapping[ClaimKey, Claim] = {}
         # Every append in flight began when `_acknowledged` was at its floor, so its positions lie above.
         self._floors: dict[object, Marks] = {}
         self._acknowledged: dict[Partition, Offset] = {}
@@ -109,15 +109,15 @@ class DuplicateCheck:
         pairs = zip(request.events, request.drafts, strict=True)
         return [Claim(content_of(event), draft.at, slice_of(draft.at, request.window)) for event, draft in pairs]
 
-    async def _others(self, keys: Sequence[Key]) -> None:
+    async def _others(self, keys: Sequence[ClaimKey]) -> None:
         """Wait until no other request is about to store one of these."""
         while busy := [self._inflight[key] for key in keys if key in self._inflight]:
             await asyncio.wait(busy)
 
-    def _fresh(self, request: Checked, keys: Sequence[Key], claims: Sequence[Claim]) -> Sequence[int]:
+    def _fresh(self, request: Checked, keys: Sequence[ClaimKey], claims: Sequence[Claim]) -> Sequence[int]:
         if len(self._recent) + len(self._flushing) > UNSAVED_CLAIMS:
             raise LogUnavailable("the duplicate check cannot save what it has seen", retry_after=5)
-        fresh: dict[Key, int] = {}
+        fresh: dict[ClaimKey, int] = {}
         faults: list[EventFault] = []
         for n, (key, claim) in enumerate(zip(keys, claims, strict=True)):
             known = claims[fresh[key]].content if key in fresh else self._known(key, claim, request.window)
@@ -133,7 +133,7 @@ class DuplicateCheck:
             raise error
         return list(fresh.values())
 
-    def _known(self, key: Key, claim: Claim, window: float) -> bytes | None:
+    def _known(self, key: ClaimKey, claim: Claim, window: float) -> bytes | None:
         since = 0 if math.isinf(window) else claim.at - int(window * SECOND)
         unsaved = self._recent.get(key) or self._flushing.get(key)
         if unsaved is not None and unsaved.at >= since:
@@ -141,7 +141,7 @@ class DuplicateCheck:
         saved = self._table.find(key, since)
         return None if saved is None else saved[0]
 
-    async def _append(self, request: Checked, fresh: Mapping[Key, tuple[Claim, Draft]]) -> Sequence[Position]:
+    async def _append(self, request: Checked, fresh: Mapping[ClaimKey, tuple[Claim, Draft]]) -> Sequence[Position]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._inflight.update(dict.fromkeys(fresh, done))
         self._floors[done] = dict(self._acknowledged)
@@ -159,7 +159,7 @@ class DuplicateCheck:
                 del self._inflight[key]
             done.set_result(None)
 
-    def _settle(self, fresh: Mapping[Key, tuple[Claim, Draft]], positions: Sequence[Position]) -> None:
+    def _settle(self, fresh: Mapping[ClaimKey, tuple[Claim, Draft]], positions: Sequence[Position]) -> None:
         self._recent.update({key: claim for key, (claim, _) in fresh.items()})
         for partition, offset in positions:
             self._acknowledged[partition] = max(offset, self._acknowledged.get(partition, offset))

@@ -12,9 +12,9 @@ from typing import Any
 
 from tidings.clock import Instant
 from tidings.events.model import Event
-from tidings.ingest.admit import Admission, Admissions, drafts_of
+from tidings.ingest.admission import Admission, Admissions, drafts_of
+from tidings.ingest.counters import PublishCounters
 from tidings.ingest.duplicates import Appender, Checked, DuplicateCheck
-from tidings.ingest.tally import Tally
 from tidings.log.position import Position
 from tidings.registry.model import Name
 
@@ -40,7 +40,7 @@ class Intake:
     admissions: Admissions
     log: Appender
     duplicates: DuplicateCheck
-    tally: Tally
+    tally: PublishCounters
 
     def admission(self, topic: str | Name) -> Admission:
         """What a topic asks of its publishers. Raises NotFound, and Malformed for a text that is not a name."""

@@ -13,7 +13,7 @@ from tidings.log.port import LanesReader, LogWriter, Retention
 from tidings.log.position import COMMANDS, START, Marks, TopicNumber
 from tidings.registry.model import Change, Snapshot, Topic
 from tidings.registry.port import RegistryWriter
-from tidings.registry.rules.retentions import topics_kept
+from tidings.registry.rules.retention import topics_kept
 
 GRACE = 3600.0
 """Seconds that entries stay after access to them has expired, so that nobody is cut off in the middle of a read."""

@@ -16,7 +16,7 @@ from tidings.log.port import Touched
 from tidings.log.position import LaneNumber, Marks, Position
 
 
-class Stored(msgspec.Struct, gc=False):
+class StoredEntry(msgspec.Struct, gc=False):
     """What is to be sent of an entry, projections applied. Lanes that hold the same share one.
 
     `forms` is where readers may leave what they made of it, for the other lanes.
@@ -41,7 +41,7 @@ class LaneEntry(NamedTuple):
 
     number: int
     position: Position
-    stored: Stored | None
+    stored: StoredEntry | None
 
 
 class LanePage(NamedTuple):
@@ -62,7 +62,7 @@ class PageLimit(NamedTuple):
     bytes: int
 
 
-class Found(NamedTuple):
+class FoundEntry(NamedTuple):
     """A place that was looked for, and whether the lane has an entry exactly there."""
 
     mark: Mark
@@ -78,7 +78,7 @@ class Lanes(Protocol):
     async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
         """The entries at these marks, in the order given; those that are gone as expired."""
 
-    async def find(self, lane: LaneNumber, position: Position) -> Found:
+    async def find(self, lane: LaneNumber, position: Position) -> FoundEntry:
         """The last entry at or before a position."""
 
     async def end(self, lane: LaneNumber) -> Mark:

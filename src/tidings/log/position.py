@@ -32,7 +32,7 @@ class Position(NamedTuple):
     offset: Offset
 
 
-class Run(Sequence[Position]):
+class PositionRange(Sequence[Position]):
     """Consecutive positions of one partition. A value for each is made only when it is looked at."""
 
     __slots__ = ("_offsets", "_partition")
@@ -48,11 +48,11 @@ class Run(Sequence[Position]):
     def __getitem__(self, index: int) -> Position: ...
 
     @overload
-    def __getitem__(self, index: slice) -> Run: ...
+    def __getitem__(self, index: slice) -> PositionRange: ...
 
-    def __getitem__(self, index: int | slice) -> Position | Run:
+    def __getitem__(self, index: int | slice) -> Position | PositionRange:
         if isinstance(index, slice):
-            return Run(self._partition, self._offsets[index])
+            return PositionRange(self._partition, self._offsets[index])
         return Position(self._partition, Offset(self._offsets[index]))
 
 

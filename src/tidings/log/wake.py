@@ -65,7 +65,7 @@ class Bell:
             pass
 
 
-class Listener:
+class WakeListener:
     """Hears a channel. Rings that come while nobody waits are kept, so a wait after them returns at once.
 
     One waiter at a time. Use it as: look; when there was nothing, wait; look again.

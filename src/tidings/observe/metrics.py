@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from prometheus_client import Metric, generate_latest
 
-from tidings.observe.board import BUCKETS, Face, Series
+from tidings.observe.part_status import BUCKETS, PartState, Series
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -45,7 +45,7 @@ HELP: Mapping[str, str] = {
 }
 
 
-def exposition(faces: Iterable[Face], more: Iterable[Series] = ()) -> str:
+def exposition(faces: Iterable[PartState], more: Iterable[Series] = ()) -> str:
     """Every figure of these boards, and some more, as Prometheus reads them. Figures of one name stand together."""
     by_name: dict[str, list[Series]] = {}
     for face in faces:
@@ -69,7 +69,7 @@ def _gather(by_name: dict[str, list[Series]], series: Iterable[Series]) -> None:
         by_name.setdefault(one.name, []).append(one)
 
 
-def _readiness(face: Face) -> Series:
+def _readiness(face: PartState) -> Series:
     return gauge("tidings_part_ready", float(face.ready), part=face.part)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tidings.log.port import Limit
 from tidings.log.position import START, Offset, Partition, Position
 from tidings.log.ranges import Range, RoutingSource, cut_to, following, halves, last_of, marks_of, only, size_of
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.routes import Routes
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
@@ -36,7 +36,7 @@ class CatchUp:
     sink: LaneSink
     routes: Routes
     limit: Limit
-    board: Board
+    board: PartStatus
     _passed: Range | None = None
     """A range of one event that was routed before."""
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from tidings.log.port import Aside, Block, Body, BodyKey, LanesWriter, Routed
 from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline.routed_rows import ASIDE, BLOCK, BODY, COUNTED, SCANNED, RoutedRange, RoutedRow, merged
 
 
 class LaneSink:
     """Writes what routing found, as far as it is without a gap. Called by one thread only."""
 
-    def __init__(self, lanes: LanesWriter, board: Board) -> None:
+    def __init__(self, lanes: LanesWriter, board: PartStatus) -> None:
         self._lanes = lanes
         self._board = board
 

@@ -23,9 +23,9 @@ from enum import Enum, auto
 
 from tidings.log.position import START, Marks, Partition
 from tidings.log.ranges import Range, RoutingSource
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.pipeline.lane_sink import LaneSink
-from tidings.pipeline.live_channel import Ask, ChannelClosed, Found, Go, Hello, LiveChannel, Stop
+from tidings.pipeline.live_channel import Ask, ChannelClosed, Go, Hello, LiveChannel, StepFound, StopFollowing
 from tidings.pipeline.routes import RouteChange, Routes, RouteTable
 from tidings.pipeline.spark_jobs import LiveJob, SparkJobs
 
@@ -61,7 +61,7 @@ class LiveParts:
     source: RoutingSource
     sink: LaneSink
     routes: Routes
-    board: Board
+    board: PartStatus
     host: str
     stopping: Callable[[], bool]
     beat: Callable[[float], None]
@@ -147,7 +147,7 @@ class Live:
             case Ask():
                 self._asked = self._heard
                 self._channel.send(Go(self._change()))
-            case Found(routed):
+            case StepFound(routed):
                 self._parts.sink.write([routed])
                 self._parts.board.observe("tidings_batch_seconds", time.monotonic() - self._asked)
             case _:
@@ -185,7 +185,7 @@ class Live:
         self._parts.board.gauge("tidings_routing_live", 0)
         with suppress(ChannelClosed):
             if self._channel is not None:
-                self._channel.send(Stop())
+                self._channel.send(StopFollowing())
                 self._drain(self._channel)
         if self._channel is not None:
             self._channel.close()
@@ -198,5 +198,5 @@ class Live:
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
             match channel.receive(0.1):
-                case Found(routed):
+                case StepFound(routed):
                     self._parts.sink.write([routed])

@@ -34,7 +34,7 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     pass
 
 
-class Found(msgspec.Struct, tag="found", array_like=True, frozen=True):
+class StepFound(msgspec.Struct, tag="found", array_like=True, frozen=True):
     routed: RoutedRange
 
 
@@ -42,11 +42,11 @@ class Go(msgspec.Struct, tag="go", array_like=True, frozen=True):
     change: RouteChange | None
 
 
-class Stop(msgspec.Struct, tag="stop", array_like=True, frozen=True):
+class StopFollowing(msgspec.Struct, tag="stop", array_like=True, frozen=True):
     pass
 
 
-Message: TypeAlias = Hello | Ask | Found | Go | Stop
+Message: TypeAlias = Hello | Ask | StepFound | Go | StopFollowing
 
 _encode = msgspec.msgpack.Encoder().encode
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tidings.filters import RE2_ONLY, RegexRules
 from tidings.log.position import Offset
 from tidings.log.ranges import Range, RangeReader
-from tidings.pipeline.live_channel import Ask, ChannelClosed, Found, Go, Hello, LiveChannel, Stop
+from tidings.pipeline.live_channel import Ask, ChannelClosed, Go, Hello, LiveChannel, StepFound, StopFollowing
 from tidings.pipeline.route import Routing, route_range
 from tidings.pipeline.routed_rows import SCANNED, RoutedRange, RoutedRow
 from tidings.pipeline.routes import EncodedRoute, RouteChange
@@ -69,7 +69,7 @@ class _Following:
                     return
                 continue
             reader.wait(self._partition, IDLE)
-            if isinstance(self._channel.receive(0), Stop):
+            if isinstance(self._channel.receive(0), StopFollowing):
                 return
 
     def _step(self, end: Offset) -> bool:
@@ -81,7 +81,7 @@ class _Following:
             case _:
                 return False
         rows = list(self._task.route(routing, self._task.reader, Range(self._partition, self._at, end), self._task.budget))
-        self._channel.send(Found(RoutedRange(self._partition, rows)))
+        self._channel.send(StepFound(RoutedRange(self._partition, rows)))
         self._at = Offset(max(row.last for row in rows if row.kind == SCANNED))
         return True
 

@@ -22,7 +22,7 @@ from tidings.config import Settings
 from tidings.errors import DataFolderUnusable, Unavailable
 from tidings.log.port import LanesWriter, Limit, Remains
 from tidings.log.ranges import RoutingSource
-from tidings.observe.board import SILENT, Board
+from tidings.observe.part_status import SILENT, PartStatus
 from tidings.pipeline import session
 from tidings.pipeline.catch_up import CatchUp
 from tidings.pipeline.housekeeping import Housekeeping
@@ -30,8 +30,8 @@ from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.live import BEHIND, Ended, Live, LiveParts
 from tidings.pipeline.routes import Routes
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
-from tidings.registry.passages import rules_of
 from tidings.registry.port import RegistryReader
+from tidings.registry.route_steps import rules_of
 
 log = logging.getLogger("tidings.pipeline")
 
@@ -56,7 +56,7 @@ OpenParts = Callable[[], PipelineParts]
 """Opens the adapters. Raises Unavailable while the api has not made them yet."""
 
 
-def run(settings: Settings, stop: threading.Event, board: Board, open_parts: OpenParts) -> None:
+def run(settings: Settings, stop: threading.Event, board: PartStatus, open_parts: OpenParts) -> None:
     """Route until `stop` is set. Routing that fails for a reason of its own is started again with growing pauses."""
     board.not_ready("Spark is starting")
     board.flush()
@@ -83,7 +83,7 @@ class RoutingLoop:
     """Routes in whichever way is right now. One thread."""
 
     def __init__(
-        self, settings: Settings, spark: SparkSession, parts: PipelineParts, board: Board, stop: threading.Event
+        self, settings: Settings, spark: SparkSession, parts: PipelineParts, board: PartStatus, stop: threading.Event
     ) -> None:
         self._parts = parts
         self._board = board
@@ -168,7 +168,7 @@ class JvmWatch:
         self._answered = math.inf
 
 
-def _keep_running(router: RoutingLoop, source: RoutingSource, stop: threading.Event, board: Board) -> None:
+def _keep_running(router: RoutingLoop, source: RoutingSource, stop: threading.Event, board: PartStatus) -> None:
     pause = 1.0
     while not stop.is_set():
         began = time.monotonic()
@@ -200,7 +200,7 @@ def _started(settings: Settings, folder: Path, stop: threading.Event) -> SparkSe
     return None
 
 
-def _opened(open_parts: OpenParts, stop: threading.Event, board: Board) -> PipelineParts | None:
+def _opened(open_parts: OpenParts, stop: threading.Event, board: PartStatus) -> PipelineParts | None:
     """The adapters, as soon as the api has made their files; None when told to stop before that."""
     while not stop.is_set():
         try:

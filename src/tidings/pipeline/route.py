@@ -10,16 +10,16 @@ import numpy as np
 from tidings import filters
 from tidings.errors import FilterSyntaxError
 from tidings.filters import RE2_ONLY, RegexRules
-from tidings.filters.router import Batch, Matches, Router, RouteSpec
-from tidings.log.block import REFERENCE
+from tidings.filters.router import Matches, Router, RouteSpec, RoutingBatch
+from tidings.lanes.sqlite.block import REFERENCE
 from tidings.log.port import Limit
 from tidings.log.position import START, Partition
 from tidings.log.ranges import Columns, Range, RangeReader
+from tidings.pipeline.projected_lanes import Seen, View, Views, both
 from tidings.pipeline.routed_rows import BLOCK, RoutedRow, aside, block, body, counted, merged, size, span
 from tidings.pipeline.routes import EncodedRoute, decode_route
-from tidings.pipeline.views import Seen, View, Views, both
 from tidings.registry.model import Route
-from tidings.registry.passages import passage_of
+from tidings.registry.route_steps import passage_of
 
 _PAGE = Limit(entries=5000, bytes=8 << 20)
 
@@ -46,7 +46,7 @@ def route_range(routing: Routing, reader: RangeReader, wanted: Range, budget: in
 
 def route_page(routing: Routing, page: Columns, budget: int) -> tuple[list[RoutedRow], int]:
     """The rows of these entries, and how far they go: less than all of them when bodies spent the budget."""
-    batch = Batch(positions=page.offsets, topics=page.topics, heads=page.heads, datas=page.datas)
+    batch = RoutingBatch(positions=page.offsets, topics=page.topics, heads=page.heads, datas=page.datas)
     return routing.route(batch, np.array(page.offsets, np.int64), budget)
 
 
@@ -95,7 +95,7 @@ class Routing:
         self._views = Views(views, regex) if views else None
         self._broken = Router(broken) if broken else None
 
-    def route(self, batch: Batch, offsets: Any, budget: int) -> tuple[list[RoutedRow], int]:
+    def route(self, batch: RoutingBatch, offsets: Any, budget: int) -> tuple[list[RoutedRow], int]:
         """Rows for every match and for everything set aside, and how far they go. A lane has one block at the most."""
         seen = Seen() if self._views is None else self._views.route(batch, budget)
         reached = int(offsets[-1] if seen.upto is None else offsets[seen.upto])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tidings.log.block import REFERENCE
+from tidings.lanes.sqlite.block import REFERENCE
 from tidings.log.position import Partition
 
 BLOCK, ASIDE, SCANNED, BODY, COUNTED = 0, 1, 2, 3, 4

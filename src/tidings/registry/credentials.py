@@ -46,7 +46,7 @@ class Basic(msgspec.Struct, frozen=True, kw_only=True, tag="basic", tag_field="k
     password: str
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True, tag="token", tag_field="kind"):
+class TokenCredential(msgspec.Struct, frozen=True, kw_only=True, tag="token", tag_field="kind"):
     """A token that was given to the hub. With `refresh`, a new one is fetched at `refresh_at` before it expires."""
 
     token: str
@@ -80,11 +80,11 @@ class GatewayToken(msgspec.Struct, frozen=True, kw_only=True, tag="gateway", tag
     environment: str = ""
 
 
-Credential: TypeAlias = Basic | Token | OAuth | GatewayToken
+Credential: TypeAlias = Basic | TokenCredential | OAuth | GatewayToken
 
 SECRETS: Mapping[type, tuple[str, ...]] = {
     Basic: ("password",),
-    Token: ("token", "refresh"),
+    TokenCredential: ("token", "refresh"),
     OAuth: ("password",),
     GatewayToken: (),
 }

@@ -51,7 +51,7 @@ class FeedPartition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return self.upto is not None
 
 
-class Layout(msgspec.Struct, frozen=True, kw_only=True):
+class PartitionLayout(msgspec.Struct, frozen=True, kw_only=True):
     """The partitions on offer now. `switches`: the offsets where earlier layouts ended; `counts`: how many were open in each.
 
     `crossed`: closed partitions were redistributed. A reader that had begun their children before their end cannot say by one
@@ -69,7 +69,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.switches) + 1
 
 
-class Feed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TopicFeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The feed of one topic. `partitions` and `first_partition_id` count when the topic is made; None: 1 and 1, or as they are.
 
     `layout` is the hub's own: None until the number of partitions was changed. `may_repeat`: an event may be there twice,
@@ -83,5 +83,5 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     v1_data: V1Data = V1Data.EVENT
     line_limit: LineLimit = LineLimit.SERVE
     aliases: tuple[str, ...] = ()
-    layout: Layout | None = None
+    layout: PartitionLayout | None = None
     may_repeat: bool = False

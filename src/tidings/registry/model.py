@@ -11,9 +11,9 @@ import msgspec
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.credentials import Credential, SigningKey, Webhook
-from tidings.registry.feeds import Feed
-from tidings.registry.layouts import Horizon
-from tidings.registry.wishes import DeliveryWishes
+from tidings.registry.delivery_options import DeliveryOptions
+from tidings.registry.feeds import TopicFeed
+from tidings.registry.formats import Horizon
 
 DEFAULT_NAMESPACE = "default"
 HUB_NAMESPACE = "tidings"
@@ -42,7 +42,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     key_attribute: str = "subject"
     schema: Mapping[str, Any] | None = None
     labels: Mapping[str, str] = {}
-    feed: Feed = Feed()
+    feed: TopicFeed = TopicFeed()
 
 
 class ApprovalMode(StrEnum):
@@ -61,7 +61,7 @@ class FilterText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectionText(msgspec.Struct, frozen=True, kw_only=True):
-    """A projection as its owner wrote it; `tidings.filters.project.projection` gives it meaning."""
+    """A projection as its owner wrote it; `tidings.filters.projection.projection` gives it meaning."""
 
     mode: str
     paths: tuple[str, ...]
@@ -134,7 +134,7 @@ class ContentMode(StrEnum):
     STRUCTURED = "structured"
 
 
-class Push(DeliveryWishes, frozen=True, kw_only=True, tag="push", tag_field="kind"):
+class Push(DeliveryOptions, frozen=True, kw_only=True, tag="push", tag_field="kind"):
     """Pushed to a callback, by the delivery policy that it wishes for. `layout` None: as CloudEvents have it."""
 
     url: str

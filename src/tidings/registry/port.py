@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Document: TypeAlias = Topic | Exposure | Subscription | Approval | Provider | Paper
 
 
-class Ending(msgspec.Struct, frozen=True):
+class DocumentEnd(msgspec.Struct, frozen=True):
     """A document that is to end. `force`: also a topic that subscriptions ask for by name."""
 
     kind: type[Document]
@@ -57,7 +57,9 @@ class RegistryReader(Protocol):
 class RegistryWriter(RegistryReader, Protocol):
     """Changes the registry. Calls come from one thread at a time, inside `LogWriter.fence`."""
 
-    def change(self, puts: Sequence[Document], endings: Sequence[Ending], *, by: str, at: Instant, marks: Marks) -> Changed:
+    def change(
+        self, puts: Sequence[Document], endings: Sequence[DocumentEnd], *, by: str, at: Instant, marks: Marks
+    ) -> Changed:
         """Create or replace documents and end others in one revision that holds from above `marks`; durable when it returns.
 
         All or nothing, and judged by what it leads to: a topic may end together with the subscriptions that ask for it. With

@@ -19,7 +19,7 @@ from typing import IO
 from tidings import __version__
 from tidings.data_files import VERSION_FILE, hub_id, write_durably
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable, TidingsError, tolerating
-from tidings.serve.sqlite import hub_of_files
+from tidings.serve.sqlite_files import hub_of_files
 
 __all__ = ["VERSION_FILE"]
 

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from tidings.config import Settings
 from tidings.data_files import write_durably
-from tidings.delivery.push.sharing import part_name
+from tidings.delivery.push.lane_owner import part_name
 from tidings.java import Java
-from tidings.listeners import bound, close_all
-from tidings.observe import lines
-from tidings.observe.board import read_faces
-from tidings.serve import checks, folder, lifeline, sqlite
-from tidings.serve.child import Part, python_environ
+from tidings.observe import log_lines
+from tidings.observe.part_status import read_faces
+from tidings.serve import folder, lifeline, sqlite_files, start_checks
+from tidings.serve.child_process import PartCommand, python_environ
 from tidings.serve.supervisor import Supervisor
 from tidings.serve.terminal import Terminal, TerminalHandler
+from tidings.server.listeners import bound, close_all
 
 log = logging.getLogger("tidings.serve")
 
@@ -40,15 +40,15 @@ def serve(settings: Settings, config: Path | None = None, lifeline_fd: int | Non
     began = time.monotonic()
     os.umask(0o077)
     settings = replace(settings, data=settings.data.absolute())
-    java = checks.check_all(settings)
+    java = start_checks.check_all(settings)
     with folder.held(settings.data):
         folder.wait_for_parts_to_end(settings.data)
-        sqlite.check(settings.data)
+        sqlite_files.check(settings.data)
         _forget_boards(settings.data / folder.RUN)
         sockets = bound(settings)
         if settings.server.port == 0:
             settings = replace(settings, server=replace(settings.server, port=sockets[0].getsockname()[1]))
-        form = lines.format_of(settings.observe, terminal=sys.stdout.isatty())
+        form = log_lines.format_of(settings.observe, terminal=sys.stdout.isatty())
         terminal = Terminal(as_json=form == "json")
         _log_to(terminal, settings, form)
         try:
@@ -67,7 +67,7 @@ class _Given(NamedTuple):
     sockets: Sequence[socket.socket]
 
 
-async def _run(settings: Settings, parts: list[Part], terminal: Terminal, given: _Given) -> int:
+async def _run(settings: Settings, parts: list[PartCommand], terminal: Terminal, given: _Given) -> int:
     stop, hurry = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -109,7 +109,9 @@ def url_of(settings: Settings) -> str:
     return f"http://{host}:{settings.server.port}"
 
 
-def _parts(settings: Settings, java: Java, form: str, config: Path | None, sockets: Sequence[socket.socket] = ()) -> list[Part]:
+def _parts(
+    settings: Settings, java: Java, form: str, config: Path | None, sockets: Sequence[socket.socket] = ()
+) -> list[PartCommand]:
     flags = ["--data", str(settings.data), "--host", settings.server.host, "--port", str(settings.server.port)]
     flags += ["--config", str(config)] if config else []
     flags += ["--log-format", form, "--lifeline", "{lifeline}"]
@@ -117,11 +119,11 @@ def _parts(settings: Settings, java: Java, form: str, config: Path | None, socke
     command = (sys.executable, "-m", "tidings.cli")
     numbers = tuple(one.fileno() for one in sockets)
     listening = ("--sockets", ",".join(map(str, numbers))) if numbers else ()
-    made = [Part("api", (*command, "api", *flags, *listening), STAGES["api"], environ, numbers, API_RESTART_MAX)]
-    made += [Part(name, (*command, name, *flags), stage, environ) for name, stage in STAGES.items() if name != "api"]
+    made = [PartCommand("api", (*command, "api", *flags, *listening), STAGES["api"], environ, numbers, API_RESTART_MAX)]
+    made += [PartCommand(name, (*command, name, *flags), stage, environ) for name, stage in STAGES.items() if name != "api"]
     for worker in range(1, settings.deliver.workers):
         deliver = (*command, "deliver", *flags, "--worker", str(worker))
-        made.append(Part(part_name(worker), deliver, STAGES["deliver"], environ))
+        made.append(PartCommand(part_name(worker), deliver, STAGES["deliver"], environ))
     return made
 
 
@@ -146,5 +148,5 @@ def _forget_boards(run: Path) -> None:
 
 def _log_to(terminal: Terminal, settings: Settings, form: str) -> None:
     root = logging.getLogger()
-    root.handlers[:] = [TerminalHandler(terminal, lines.JsonLines("hub") if form == "json" else lines.TextLines())]
-    root.setLevel(lines.level_of(settings.observe))
+    root.handlers[:] = [TerminalHandler(terminal, log_lines.JsonLines("hub") if form == "json" else log_lines.TextLines())]
+    root.setLevel(log_lines.level_of(settings.observe))

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from tidings.config import Seconds, ServeSettings
-from tidings.observe.board import Face
-from tidings.serve.child import Child, Part
+from tidings.observe.part_status import PartState
+from tidings.serve.child_process import ChildProcess, PartCommand
 from tidings.serve.exit_codes import DONE, MISCONFIGURED
 from tidings.serve.restarts import Death, GiveUp, RestartIn, after_death, told
 from tidings.serve.terminal import Terminal
@@ -31,13 +31,17 @@ class Supervisor:
     """Runs parts until `stop` is set or one can never start. Use once."""
 
     def __init__(
-        self, parts: Sequence[Part], settings: ServeSettings, faces: Callable[[], Mapping[str, Face]], terminal: Terminal
+        self,
+        parts: Sequence[PartCommand],
+        settings: ServeSettings,
+        faces: Callable[[], Mapping[str, PartState]],
+        terminal: Terminal,
     ) -> None:
         self._parts = sorted(parts, key=lambda part: part.stage)
         self._settings = settings
         self._faces = faces
         self._terminal = terminal
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, ChildProcess] = {}
         self._ready_since: dict[str, tuple[int, float]] = {}
         self._ever_ready: set[str] = set()
         self._given_up: list[str] = []
@@ -60,17 +64,17 @@ class Supervisor:
         os.close(self._lifeline)
         return MISCONFIGURED if self._given_up else DONE
 
-    async def _wait_for_stage_before(self, part: Part, stop: asyncio.Event) -> None:
+    async def _wait_for_stage_before(self, part: PartCommand, stop: asyncio.Event) -> None:
         before = {other.name for other in self._parts if other.stage < part.stage}
         until = time.monotonic() + _FIRST_STAGE_PATIENCE
         while not before <= self._ever_ready and time.monotonic() < until and not stop.is_set():
             await asyncio.sleep(0.02)
             self._look()
 
-    async def _keep(self, part: Part, stop: asyncio.Event) -> None:
+    async def _keep(self, part: PartCommand, stop: asyncio.Event) -> None:
         row = 0
         while not stop.is_set():
-            child = self._children[part.name] = Child(part, self._lifeline, self._terminal)
+            child = self._children[part.name] = ChildProcess(part, self._lifeline, self._terminal)
             code = await child.ended()
             if stop.is_set():
                 return
@@ -85,10 +89,10 @@ class Supervisor:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), seconds)
 
-    def _settings_for(self, part: Part) -> ServeSettings:
+    def _settings_for(self, part: PartCommand) -> ServeSettings:
         return replace(self._settings, restart_max=Seconds(min(self._settings.restart_max, part.restart_max)))
 
-    def _death(self, child: Child, code: int) -> Death:
+    def _death(self, child: ChildProcess, code: int) -> Death:
         pid, since = self._ready_since.get(child.part.name, (0, 0.0))
         return Death(code, time.monotonic() - since if pid == child.pid else None)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tidings.client.feeds import Partition
 from tidings.client.feeds.discovery import of_version_1, read
-from tidings.client.feeds.requests import Feed
+from tidings.client.feeds.requests import FeedAddress
 from tidings.errors import FeedUnreadable
 
 
@@ -24,7 +24,7 @@ from tidings.errors import FeedUnreadable
     ],
 )
 def test_an_address_has_one_name(written: str, name: str) -> None:
-    assert Feed(written).name == name
+    assert FeedAddress(written).name == name
 
 
 def found(**document: Any) -> tuple[Partition, ...]:

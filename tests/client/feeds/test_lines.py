@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidings.client.feeds.discovery import V1, V2
-from tidings.client.feeds.lines import Checkpoint, Event, Lines
+from tidings.client.feeds.lines import Checkpoint, FeedEvent, Lines
 from tidings.errors import BadLine, LineTooLong
 
 
@@ -18,7 +18,7 @@ def said(*chunks: bytes, limit: int = 1 << 20, version: int = V2) -> list[Any]:
     """Events as their data, checkpoints as themselves, with their partitions."""
     lines = Lines("7", limit, version=version)
     found = [one for chunk in chunks for one in lines.feed(chunk)] + lines.close()
-    return [(one.partition, one.data) if isinstance(one, Event) else one for one in found]
+    return [(one.partition, one.data) if isinstance(one, FeedEvent) else one for one in found]
 
 
 def test_events_and_checkpoints_come_in_their_order() -> None:
@@ -46,7 +46,7 @@ def test_lines_end_at_lf_alone() -> None:
 
 def test_version_1_names_partitions_and_has_headers() -> None:
     lines = Lines("0").feed(b'{"partition":2,"headers":{"ce_id":"x"},"data":{}}\n{"partition":2,"cursor":"9"}\n')
-    assert isinstance(lines[0], Event)
+    assert isinstance(lines[0], FeedEvent)
     assert (lines[0].partition, lines[0].headers, lines[1]) == ("2", {"ce_id": "x"}, Checkpoint("2", "9"))
 
 
@@ -76,7 +76,7 @@ def test_what_is_no_line_is_refused(line: str) -> None:
 
 def test_the_payload_keeps_its_bytes() -> None:
     (event,) = Lines("0").feed(b'{"data": {"n": 1.50, "big": 12345678901234567890123} }\n')
-    assert isinstance(event, Event)
+    assert isinstance(event, FeedEvent)
     assert event.raw == b'{"n": 1.50, "big": 12345678901234567890123}'
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.client.feeds.foreign import Foreign, answering, of_partition, sending
 from tests.client.feeds.readers import SOON, Table, a_client, in_order_of_keys, published, read_all
-from tidings.client.feeds import Backoff, Batch, Event, FeedClient, Kept, MemoryStore
+from tidings.client.feeds import Backoff, Batch, FeedClient, FeedEvent, MemoryStore, StoredCursor
 from tidings.errors import BadLine, CursorExpired, FeedUnreadable, HubProblem, HubUnreachable, LineTooLong, TokenStale
 
 
@@ -168,13 +168,13 @@ def test_an_unreadable_line_is_raised_and_the_cursor_stays(
     feed.faults = [sending(body)]
     with pytest.raises(error):
         read_all(feed, table)
-    assert set(table.store.load(feed.url).values()) == {Kept("_first")}
+    assert set(table.store.load(feed.url).values()) == {StoredCursor("_first")}
 
 
 def test_a_checkpoint_without_events_is_saved(feed: Foreign, table: Table) -> None:
     feed.faults = [sending(b'{"cursor":"c0x0"}\n')]
     read_all(feed, table)
-    assert table.store.load(feed.url) == {"0": Kept("c0x0")}
+    assert table.store.load(feed.url) == {"0": StoredCursor("c0x0")}
 
 
 @pytest.mark.parametrize("answer", [answering(204), sending(b"\n\n")])
@@ -467,7 +467,14 @@ def test_one_page_can_be_fetched_by_hand(feed: Foreign) -> None:
             return [one async for one in client.fetch(0)]
 
     page = asyncio.run(go())
-    assert [one.data["id"] if isinstance(one, Event) else one.cursor for one in page] == ["0", "1", "2", "c3x3", "3", "c4x4"]
+    assert [one.data["id"] if isinstance(one, FeedEvent) else one.cursor for one in page] == [
+        "0",
+        "1",
+        "2",
+        "c3x3",
+        "3",
+        "c4x4",
+    ]
 
 
 def test_by_hand_errors_come_at_once(feed: Foreign) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tidings.client.feeds import DbApiStore, Kept, MemoryStore, SqliteStore, Store
+from tidings.client.feeds import DbApiStore, MemoryStore, SqliteStore, Store, StoredCursor
 from tidings.client.feeds.dbapi import ParamStyle, _in_style
 from tidings.errors import CursorMoved, Misconfigured
 
@@ -28,34 +28,34 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return MAKERS[request.param](tmp_path)
 
 
-def save(store: Store, partition: str, row: Kept, before: Kept | None) -> None:
+def save(store: Store, partition: str, row: StoredCursor, before: StoredCursor | None) -> None:
     with store.transaction() as tx:
         store.save(tx, FEED, partition, row, before)
 
 
 def test_what_was_saved_is_loaded_by_feed_and_partition(store: Store) -> None:
     assert store.load(FEED) == {}
-    save(store, "0", Kept("c1"), None)
-    save(store, "1", Kept("c2", finished=True), None)
-    save(store, "0", Kept("c5"), Kept("c1"))
-    assert store.load(FEED) == {"0": Kept("c5"), "1": Kept("c2", finished=True)}
+    save(store, "0", StoredCursor("c1"), None)
+    save(store, "1", StoredCursor("c2", finished=True), None)
+    save(store, "0", StoredCursor("c5"), StoredCursor("c1"))
+    assert store.load(FEED) == {"0": StoredCursor("c5"), "1": StoredCursor("c2", finished=True)}
     assert store.load("http://other") == {}
 
 
 def test_nothing_is_kept_of_a_transaction_that_failed(store: Store) -> None:
-    save(store, "0", Kept("c1"), None)
+    save(store, "0", StoredCursor("c1"), None)
     with pytest.raises(ZeroDivisionError), store.transaction() as tx:
-        store.save(tx, FEED, "0", Kept("c2"), Kept("c1"))
+        store.save(tx, FEED, "0", StoredCursor("c2"), StoredCursor("c1"))
         raise ZeroDivisionError
-    assert store.load(FEED) == {"0": Kept("c1")}
+    assert store.load(FEED) == {"0": StoredCursor("c1")}
 
 
-@pytest.mark.parametrize("before", [None, Kept("c0"), Kept("c1", finished=True)])
-def test_a_second_reader_of_the_same_feed_is_found_out(store: Store, before: Kept | None) -> None:
-    save(store, "0", Kept("c1"), None)
+@pytest.mark.parametrize("before", [None, StoredCursor("c0"), StoredCursor("c1", finished=True)])
+def test_a_second_reader_of_the_same_feed_is_found_out(store: Store, before: StoredCursor | None) -> None:
+    save(store, "0", StoredCursor("c1"), None)
     with pytest.raises(CursorMoved):
-        save(store, "0", Kept("c2"), before)
-    assert store.load(FEED) == {"0": Kept("c1")}
+        save(store, "0", StoredCursor("c2"), before)
+    assert store.load(FEED) == {"0": StoredCursor("c1")}
 
 
 def test_the_handler_writes_in_the_same_transaction(tmp_path: Path) -> None:
@@ -86,13 +86,13 @@ def test_a_handler_cannot_end_the_transaction_by_accident(tmp_path: Path) -> Non
 
 def test_two_processes_on_one_file_wait_for_each_other(tmp_path: Path) -> None:
     first, second = SqliteStore(tmp_path / "mine.db"), SqliteStore(tmp_path / "mine.db", timeout=0.05)
-    save(first, "0", Kept("c1"), None)
+    save(first, "0", StoredCursor("c1"), None)
     with first.transaction() as tx:
-        first.save(tx, FEED, "0", Kept("c2"), Kept("c1"))
+        first.save(tx, FEED, "0", StoredCursor("c2"), StoredCursor("c1"))
         with pytest.raises(Misconfigured, match="locked"):
-            save(second, "0", Kept("c2"), Kept("c1"))
+            save(second, "0", StoredCursor("c2"), StoredCursor("c1"))
     with pytest.raises(CursorMoved):
-        save(second, "0", Kept("c3"), Kept("c1"))
+        save(second, "0", StoredCursor("c3"), StoredCursor("c1"))
 
 
 def _a_text(file: Path) -> None:
@@ -129,11 +129,11 @@ def test_a_connection_that_is_lost_is_made_again(tmp_path: Path) -> None:
         return made[-1]
 
     store = DbApiStore(connect)
-    save(store, "0", Kept("c1"), None)
+    save(store, "0", StoredCursor("c1"), None)
     made[0].close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.load(FEED)
-    assert store.load(FEED) == {"0": Kept("c1")}
+    assert store.load(FEED) == {"0": StoredCursor("c1")}
     assert len(made) == 2
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.client.feeds.foreign import Foreign
 from tests.client.feeds.readers import SOON, Table, published
 from tidings.client import FeedClient, SyncFeedClient
-from tidings.client.feeds import Event
+from tidings.client.feeds import FeedEvent
 from tidings.errors import Misconfigured
 
 
@@ -20,7 +20,7 @@ def test_it_reads_without_an_event_loop(tmp_path: Path) -> None:
     with Foreign(partitions=2).served() as feed, SyncFeedClient(feed.url, store=table.store, backoff=SOON) as client:
         numbers = published(feed, 30)
         assert [one.id for one in client.discover().partitions] == ["0", "1"]
-        page = [one for one in client.fetch("0") if isinstance(one, Event)]
+        page = [one for one in client.fetch("0") if isinstance(one, FeedEvent)]
         assert {event.partition for event in page} == {"0"}
         next(iter(client.fetch("0")))
         client.run(table.apply, follow=False)

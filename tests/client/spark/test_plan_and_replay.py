@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.client.feeds.foreign import Foreign, answering, sending
 from tests.client.feeds.readers import published
-from tidings.client.feeds import Event
-from tidings.client.spark.ahead import REDISCOVERIES, Ahead
+from tidings.client.feeds import FeedEvent
+from tidings.client.spark.look_ahead import REDISCOVERIES, Ahead
 from tidings.client.spark.offsets import Offset, offset_of, portions_in
 from tidings.client.spark.options import Options
+from tidings.client.spark.partition_walk import replay
 from tidings.client.spark.rows import COLUMNS, record_batch, row_of
-from tidings.client.spark.walk import replay
 from tidings.errors import CursorExpired, FeedUnreadable, HubUnreachable, Misconfigured
 
 BEGINNING = offset_of({}, [])
@@ -209,7 +209,7 @@ def test_types_are_chosen_by_the_client_too() -> None:
 
 def a_row(data: Any) -> dict[str, Any]:
     raw = data if isinstance(data, bytes) else json.dumps(data).encode()
-    return dict(zip(COLUMNS, row_of(Event("0", raw)), strict=True))
+    return dict(zip(COLUMNS, row_of(FeedEvent("0", raw)), strict=True))
 
 
 def test_a_cloudevent_is_a_row() -> None:
@@ -264,7 +264,9 @@ def test_what_is_no_cloudevent_has_only_data(event: Any, data: str) -> None:
 
 
 def test_rows_become_an_arrow_batch() -> None:
-    batch = record_batch([Event("0", b'"x"'), Event("0", b'{"id":"1","source":"/s","type":"t","time":"2026-01-01T00:00:00Z"}')])
+    batch = record_batch(
+        [FeedEvent("0", b'"x"'), FeedEvent("0", b'{"id":"1","source":"/s","type":"t","time":"2026-01-01T00:00:00Z"}')]
+    )
     assert batch.column_names == list(COLUMNS)
     assert batch.to_pylist()[0]["data"] == "x"
     assert record_batch([]).num_rows == 0

@@ -17,7 +17,7 @@ from tests.conformance.suites import JAVA_REGEX, Case, Difference, NotThisFormat
 from tidings.errors import FilterSyntaxError
 from tidings.events.model import Event
 from tidings.filters import parse
-from tidings.filters.meaning import holds, reading
+from tidings.filters.matches import holds, reading
 from tidings.filters.payload import MISSING
 
 MATCHED, NOT_MATCHED, ERROR = "MATCHED", "NOT_MATCHED", "ERROR"

@@ -18,15 +18,16 @@ import msgspec
 
 from tests.conformance.suites import JAVA_REGEX, Case, Difference, NotThisFormat, case_of
 from tests.conformance.suites.jsonpath import same
+from tidings.doors.horizon.publish.event_fields import problem_of
 from tidings.errors import FilterSyntaxError
 from tidings.events.model import Event
-from tidings.facades.horizon.fields import problem_of
 from tidings.filters import parse
-from tidings.filters.dialects import horizon_trace, horizon_trigger
+from tidings.filters.dialects.horizon import trace as horizon_trace
+from tidings.filters.dialects.horizon import trigger as horizon_trigger
+from tidings.filters.dialects.horizon.scopes import DEFAULT, HorizonScope, merged
 from tidings.filters.explain import explain
 from tidings.filters.payload import UNREADABLE, decoded
-from tidings.filters.project import Projection, Syntax, project
-from tidings.filters.scopes import DEFAULT, Scope, merged
+from tidings.filters.projection import Projection, Syntax, project
 
 JSON_TYPE = re.compile(r"application/(json|[^;]*\+json)\s*(;.*)?", re.IGNORECASE)
 EVALUATION_FAILED = "An exception occurred during the evaluation: \n"
@@ -194,10 +195,10 @@ def scope_difference(vector: dict[str, Any]) -> Difference | None:
     return None if same(wanted, got) else (wanted, got)
 
 
-def a_scope(raw: dict[str, Any]) -> Scope:
+def a_scope(raw: dict[str, Any]) -> HorizonScope:
     trigger = raw.get("trigger") or {}
     selection, response = trigger.get("selectionFilter") or {}, trigger.get("responseFilter") or {}
-    return Scope(
+    return HorizonScope(
         raw["name"],
         selection.get("attributes"),
         selection.get("expression"),

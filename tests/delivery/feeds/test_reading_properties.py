@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from tests.builders import a_draft, an_event
 from tidings import config
-from tidings.delivery.feeds.layout import Method, grown, layout_of, opened
 from tidings.delivery.feeds.lines import Types
-from tidings.delivery.feeds.pages import Page, Place, Wish
-from tidings.delivery.feeds.sources import SharedSlices, TopicSource
+from tidings.delivery.feeds.pages import FeedPage, PageRequest, PartitionCursor
+from tidings.delivery.feeds.partitions import Method, grown, layout_of, opened
+from tidings.delivery.feeds.topic_feed import SharedSlices, TopicSource
 from tidings.events.model import key_hash
 from tidings.events.stored import head_of
 from tidings.log.position import Offset, TopicNumber
-from tidings.log.sqlite.slices import SqliteSlices
+from tidings.log.sqlite.topic_slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
-from tidings.registry.feeds import Feed, FeedPartition, Layout
+from tidings.registry.feeds import FeedPartition, PartitionLayout, TopicFeed
 
 Act = tuple[Any, ...]
 
@@ -41,7 +41,7 @@ class World:
         self._log = SqliteLogWriter(folder, config.load(environ={}).log)
         self._slices = SqliteSlices(folder)
         self.source = TopicSource(SharedSlices(self._slices, most=2000), TopicNumber(1))
-        self.layout: Layout = layout_of(Feed(partitions=2))
+        self.layout: PartitionLayout = layout_of(TopicFeed(partitions=2))
         self.published: list[tuple[int, str]] = []
 
     async def publish(self, events: list[tuple[str, bool]]) -> None:
@@ -83,8 +83,10 @@ class Reader:
 
     def _page(self, one: FeedPartition, size: int) -> bool:
         start = next((self._cursors[id] for id in (one.id, *one.cursor_from) if id in self._cursors), Offset(0))
-        place = Place(one.id, one.index, Offset(max(start, one.after)), None if one.upto is None else Offset(one.upto))
-        page, found = Page(self._world.source, one.count, [place], Wish(size)), []
+        place = PartitionCursor(
+            one.id, one.index, Offset(max(start, one.after)), None if one.upto is None else Offset(one.upto)
+        )
+        page, found = FeedPage(self._world.source, one.count, [place], PageRequest(size)), []
         while not page.over:
             found += [row[0] for _, rows in page.next() for row in rows]
         assert len(found) <= size
@@ -146,8 +148,8 @@ def test_every_division_gives_the_same_events(events: list[tuple[str, bool]], n:
             for group in groups:
                 positions = dict.fromkeys(group, Offset(0))
                 while True:
-                    places = [Place(p, p, position) for p, position in positions.items()]
-                    page, before = Page(world.source, n, places, Wish(size)), len(seen)
+                    places = [PartitionCursor(p, p, position) for p, position in positions.items()]
+                    page, before = FeedPage(world.source, n, places, PageRequest(size)), len(seen)
                     while not page.over:
                         seen += [(place.partition, row[0]) for place, rows in page.next() for row in rows]
                     assert len(seen) - before <= max(size, len(group)) + len(group)

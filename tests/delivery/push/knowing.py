@@ -8,20 +8,20 @@ from typing import Any
 
 from tests.access.signing import OneKey
 from tests.builders import a_name, a_subscription
-from tidings.access.gateway import GatewayKey
-from tidings.access.sealing import Box
+from tidings.access.gateway_tokens import GatewayKey
+from tidings.access.secret_box import Box
 from tidings.access.secrets import Secret
 from tidings.clock import Clock, SystemClock
 from tidings.config import load
-from tidings.delivery.push.credentials import access_of
-from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.exchange import GuardedExchange
-from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard
-from tidings.delivery.push.holding import Gateway, Holding
-from tidings.delivery.push.known_sender import KnownSender
-from tidings.delivery.push.name_lookup import SystemLookup
-from tidings.delivery.push.sender import Target
-from tidings.delivery.push.ways import Ways
+from tidings.delivery.push.egress.address_guard import LOOPBACK, AddressRules, Guard
+from tidings.delivery.push.egress.endpoints import Endpoints
+from tidings.delivery.push.egress.exchange import GuardedExchange
+from tidings.delivery.push.egress.name_lookup import SystemLookup
+from tidings.delivery.push.egress.sender import SendTarget
+from tidings.delivery.push.policy.decision import Outcome
+from tidings.delivery.push.request.credential_cache import CredentialCache, Gateway
+from tidings.delivery.push.request.credential_sender import CredentialSender
+from tidings.delivery.push.request.credentials import access_of
 from tidings.registry.model import Provider, Push, Snapshot, Subscription
 from tidings.registry.rules.credentials import provider_of, sealed
 
@@ -47,11 +47,11 @@ class Sending:
         self.snapshot = Snapshot(revision=1)
         self.offer(provider)
         self._lookup = SystemLookup(2.0, self.clock)
-        ways = Ways(Guard(LOCAL, self._lookup), self.clock, 2.0)
+        ways = Endpoints(Guard(LOCAL, self._lookup), self.clock, 2.0)
         gateway = Gateway(GATEWAY, load(environ={}).gateway, self.clock)
-        held = Holding(BOX, GuardedExchange(ways), lambda name: provider_of(name, self.snapshot), gateway, self.clock)
-        self.sender = KnownSender(ways, self.clock, held, BOX)
-        self.target = Target(url, 5.0, access=access_of(self.subscription))
+        held = CredentialCache(BOX, GuardedExchange(ways), lambda name: provider_of(name, self.snapshot), gateway, self.clock)
+        self.sender = CredentialSender(ways, self.clock, held, BOX)
+        self.target = SendTarget(url, 5.0, access=access_of(self.subscription))
 
     def offer(self, provider: Provider | None) -> None:
         """Put this provider into force."""

@@ -17,14 +17,14 @@ from tidings.delivery.push.lane.batches import element_of
 from tidings.delivery.push.lane.choice import Allowed, Attempt, Load, Wait, choose
 from tidings.delivery.push.lane.entries import Parcel
 from tidings.delivery.push.lane.state import LaneState
-from tidings.delivery.push.layouts import lay_out
-from tidings.delivery.push.policy import BatchPolicy
-from tidings.events.checks import checked
+from tidings.delivery.push.policy.policy import BatchPolicy
+from tidings.delivery.push.request.layouts import lay_out
+from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import Offset, embedded
+from tidings.registry.delivery_options import BatchForm, Ordering
 from tidings.registry.model import ContentMode
-from tidings.registry.wishes import BatchForm, Ordering
 
 
 def test_the_forms_of_an_element() -> None:

@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.delivery.worlds import World, final, ids, in_world, until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.breaker import CLOSED, Breaker, Status, caught_up, closed, loop_wait, opened, probed
-from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.policy import BreakerPolicy
-from tidings.delivery.push.statuses import Question, Statuses
+from tidings.delivery.push.lane.breaker import CLOSED, Breaker, Status, caught_up, closed, loop_wait, opened, probed
+from tidings.delivery.push.policy.decision import Outcome
+from tidings.delivery.push.policy.policy import BreakerPolicy
+from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
+from tidings.lanes.sqlite.reader import SqliteLanesReader
 from tidings.log.commands import CloseBreaker
 from tidings.log.position import Offset
-from tidings.log.sqlite.lanes_reader import SqliteLanesReader
 
 NOW = Instant(1_700_000_000 * SECOND)
 MINUTE = 60 * SECOND
@@ -271,7 +271,7 @@ def test_new_events_do_not_wait_for_those_that_waited(tmp_path: Path) -> None:
                 endpoint.up = endpoint.well = True
                 await until(lambda: world.reader.lane(lane).state == "republishing")
                 statuses = Statuses(world.reader, SqliteLanesReader(tmp_path))
-                assert "redelivering" in {one.state for one in statuses.page(lane, Question()).found}
+                assert "redelivering" in {one.state for one in statuses.page(lane, StatusQuestion()).found}
                 await world.publish(10, lane, first=31)
                 await until(lambda: {str(n) for n in range(31, 41)} <= set(ids(posts(receiver))))
                 assert world.reader.lane(lane).state == "republishing"

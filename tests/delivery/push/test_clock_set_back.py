@@ -12,12 +12,12 @@ from tests.delivery.push.lanes import a_parcel, a_state
 from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
 from tests.receivers import Answer, Arrival
 from tidings.clock import SECOND, Instant, SystemClock
-from tidings.delivery.push import run
-from tidings.delivery.push.breaker import Breaker, Status, bounded
+from tidings.delivery.push import process
+from tidings.delivery.push.lane.breaker import Breaker, Status, bounded
 from tidings.delivery.push.lane.choice import Allowed, Attempt, Wait, choose
-from tidings.delivery.push.policy import BatchPolicy
+from tidings.delivery.push.policy.policy import BatchPolicy
 from tidings.log.commands import Activate, CloseBreaker, Suspend
-from tidings.registry.wishes import Ordering
+from tidings.registry.delivery_options import Ordering
 
 DAY = 86400
 
@@ -34,7 +34,7 @@ class SteppedClock(SystemClock):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SteppedClock:
     stepped = SteppedClock()
-    monkeypatch.setattr(run, "SystemClock", lambda: stepped)
+    monkeypatch.setattr(process, "SystemClock", lambda: stepped)
     return stepped
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from tidings.delivery.push import connection, connections
-from tidings.delivery.push.connection import HEAD_LIMIT, Answer, Failed, Place
-from tidings.delivery.push.connections import Connections, Request
-from tidings.delivery.push.requests import Opening
+from tidings.delivery.push.egress import connection, connection_pool
+from tidings.delivery.push.egress.connection import HEAD_LIMIT, ConnectionFailed, Endpoint, EndpointAnswer
+from tidings.delivery.push.egress.connection_pool import ConnectionPool, Request
+from tidings.delivery.push.request.request_bytes import Opening
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 RESET = b"reset"
@@ -31,11 +31,11 @@ class Raw:
         self._talks = list(talks)
         self.connections = 0
         self.requests: list[bytes] = []
-        self.place = Place("127.0.0.1", 0)
+        self.place = Endpoint("127.0.0.1", 0)
 
     async def __aenter__(self) -> Raw:
         self._server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
-        self.place = Place("127.0.0.1", self._server.sockets[0].getsockname()[1])
+        self.place = Endpoint("127.0.0.1", self._server.sockets[0].getsockname()[1])
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -72,8 +72,8 @@ class Raw:
 
 
 @asynccontextmanager
-async def some_connections() -> AsyncIterator[Connections]:
-    made = Connections(ssl.create_default_context(), 2.0)
+async def some_connections() -> AsyncIterator[ConnectionPool]:
+    made = ConnectionPool(ssl.create_default_context(), 2.0)
     try:
         yield made
     finally:
@@ -84,16 +84,16 @@ def a_request(method: str = "POST", timeout: float = 5.0, keep: int = 0) -> Requ
     return Request(method, Opening(method, "/in", "hooks.example").request({"x-test": "1"}, b"{}"), timeout, keep)
 
 
-def asked(raw: Raw, *requests: Request) -> list[Answer | str]:
+def asked(raw: Raw, *requests: Request) -> list[EndpointAnswer | str]:
     """What came of these requests, one after the other; a cause where no answer came."""
 
-    async def scenario() -> list[Answer | str]:
-        found: list[Answer | str] = []
+    async def scenario() -> list[EndpointAnswer | str]:
+        found: list[EndpointAnswer | str] = []
         async with raw, some_connections() as made:
             for request in requests or [a_request()]:
                 try:
                     found.append(await made.ask(raw.place, request))
-                except Failed as failed:
+                except ConnectionFailed as failed:
                     found.append(failed.cause)
         return found
 
@@ -104,7 +104,7 @@ def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     return uvloop.run(asyncio.wait_for(scenario(), 30))
 
 
-def status_of(answer: Answer | str) -> int | str:
+def status_of(answer: EndpointAnswer | str) -> int | str:
     return answer if isinstance(answer, str) else answer.status
 
 
@@ -197,7 +197,7 @@ def test_a_connection_is_not_used_again_while_its_last_request_is_not_read() -> 
             await asyncio.sleep(30)
 
         server = await asyncio.start_server(refuse, "127.0.0.1", 0, limit=1 << 16)
-        place = Place("127.0.0.1", server.sockets[0].getsockname()[1])
+        place = Endpoint("127.0.0.1", server.sockets[0].getsockname()[1])
         parts = Opening("POST", "/in", "hub").request({}, bytes(32 << 20))
         async with some_connections() as asked:
             for _ in range(2):
@@ -249,8 +249,8 @@ def test_a_new_connection_that_is_lost_is_a_cause_and_not_sent_twice() -> None:
 
 
 def test_rested_connections_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "IDLE_FOR", 0.0)
-    monkeypatch.setattr(connections, "REST_TICK", 0.01)
+    monkeypatch.setattr(connection_pool, "IDLE_FOR", 0.0)
+    monkeypatch.setattr(connection_pool, "REST_TICK", 0.01)
     raw = Raw([OK, OK])
 
     async def scenario() -> None:
@@ -264,7 +264,7 @@ def test_rested_connections_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_so_many_idle_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "KEPT", 3)
+    monkeypatch.setattr(connection_pool, "KEPT", 3)
     raw = Raw([[0.1, OK], [0.1, OK]])
 
     async def scenario() -> None:
@@ -303,7 +303,7 @@ def test_a_body_that_is_wanted_is_kept_whole_or_not_at_all() -> None:
     wanted = a_request(keep=1000)
     assert [asked(raw, wanted)[0] for raw in (cut,)] == ["connection-lost"]
     kept = [asked(raw, wanted)[0] for raw in (whole, until_end, long)]
-    assert [one.body for one in kept if isinstance(one, Answer)] == [b"helloworld", b"hello", b"x" * 1000]
+    assert [one.body for one in kept if isinstance(one, EndpointAnswer)] == [b"helloworld", b"hello", b"x" * 1000]
 
 
 def test_a_request_is_written_as_it_is_meant() -> None:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.decide import DELIVERED, DeadLetter, Outcome, Park, RetryAt, Times, after
-from tidings.delivery.push.retries import RetryPolicy, asked_wait, backoff
+from tidings.delivery.push.policy.decision import DELIVERED, BecomeDeadLetter, Outcome, Park, RetryAt, Times, after
+from tidings.delivery.push.policy.retries import RetryPolicy, asked_wait, backoff
 
 NOW = Instant(1_700_000_000 * SECOND)
 AT_ONCE = Times(NOW, NOW, NOW)
@@ -38,9 +38,9 @@ def test_no_answer_is_tried_again(cause: str) -> None:
 
 
 def test_the_last_try_makes_a_dead_letter_that_says_why() -> None:
-    assert after(Outcome(503), POLICY, 3, AT_ONCE) == DeadLetter("status-503 after 3 tries")
-    assert after(Outcome(cause="timeout"), POLICY, 4, AT_ONCE) == DeadLetter("timeout after 4 tries")
-    assert after(Outcome(500), RetryPolicy(1, 1, 1), 1, AT_ONCE) == DeadLetter("status-500 after 1 try")
+    assert after(Outcome(503), POLICY, 3, AT_ONCE) == BecomeDeadLetter("status-503 after 3 tries")
+    assert after(Outcome(cause="timeout"), POLICY, 4, AT_ONCE) == BecomeDeadLetter("timeout after 4 tries")
+    assert after(Outcome(500), RetryPolicy(1, 1, 1), 1, AT_ONCE) == BecomeDeadLetter("status-500 after 1 try")
 
 
 def test_the_last_try_may_still_succeed() -> None:
@@ -79,11 +79,13 @@ def test_an_event_is_not_tried_beyond_its_lifetime() -> None:
     policy = RetryPolicy(tries=100, first=1.0, longest=10.0, spread=0.0, lifetime=60.0)
     since = Instant(NOW - 59 * SECOND)
     assert seconds_until(after(Outcome(500), policy, 1, Times(NOW, since, since))) == 1.0
-    assert isinstance(after(Outcome(500), policy, 2, Times(NOW, since, since)), DeadLetter)
+    assert isinstance(after(Outcome(500), policy, 2, Times(NOW, since, since)), BecomeDeadLetter)
 
 
 def test_an_address_that_cannot_be_read_is_not_tried_again() -> None:
-    assert after(Outcome(cause="bad-url"), msgspec.structs.replace(POLICY, parks=True), 1, AT_ONCE) == DeadLetter("bad-url")
+    assert after(Outcome(cause="bad-url"), msgspec.structs.replace(POLICY, parks=True), 1, AT_ONCE) == BecomeDeadLetter(
+        "bad-url"
+    )
 
 
 def test_behind_a_breaker_an_event_ends_with_its_retention_and_does_not_open_it() -> None:

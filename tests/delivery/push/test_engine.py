@@ -415,7 +415,7 @@ def test_positions_of_another_partition_are_refused(tmp_path: Path) -> None:
 
 def test_a_change_and_a_deletion_hold_for_the_next_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing rings the lane, and nobody comes by to look: only the change itself can tell.
-    monkeypatch.setattr("tidings.delivery.push.run.POLL", 600.0)
+    monkeypatch.setattr("tidings.delivery.push.process.POLL", 600.0)
 
     async def scenario(world: World) -> None:
         with Receiver([Answer(503)]) as elsewhere:

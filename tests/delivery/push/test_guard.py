@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.worlds import quick_settings
-from tidings.delivery.push.guard import BLOCKED, AddressRules, Blocked, Guard, Unresolved, rules_of, told
-from tidings.delivery.push.urls import RequestUrl
+from tidings.delivery.push.egress.address_guard import BLOCKED, AddressBlocked, AddressRules, Guard, Unresolved, rules_of, told
+from tidings.delivery.push.egress.urls import RequestUrl
 from tidings.errors import Misconfigured
 
 STRICT = AddressRules()
@@ -77,25 +77,25 @@ def judge(guard: Guard, url: str) -> Sequence[str]:
 )  # fmt: skip
 def test_a_literal_address_is_judged_as_the_client_reads_it(url: str) -> None:
     guard, asked = resolving()
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         judge(guard, url)
     assert asked == []
 
 
 @pytest.mark.parametrize("url", ["http://hooks.example/", "http://HOOKS.example./", "http://bücher.example/"])
 def test_a_name_is_judged_by_what_it_resolves_to(url: str) -> None:
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         judge(resolving(["192.168.7.7"])[0], url)
     assert judge(resolving(["1.2.3.4"])[0], url) == ["1.2.3.4"]
 
 
 def test_one_blocked_address_spoils_the_answer() -> None:
-    with pytest.raises(Blocked):
+    with pytest.raises(AddressBlocked):
         judge(resolving(["1.2.3.4", "10.0.0.1"])[0], "http://hooks.example/")
 
 
 def test_the_refusal_names_the_host_and_not_the_address() -> None:
-    with pytest.raises(Blocked, match=r"hooks\.example") as caught:
+    with pytest.raises(AddressBlocked, match=r"hooks\.example") as caught:
         judge(resolving(["10.9.8.7"])[0], "http://hooks.example/")
     assert "10.9.8.7" not in str(caught.value)
 
@@ -226,7 +226,7 @@ def test_a_blocked_range_is_blocked_in_every_spelling(network: str) -> None:
     ]  # fmt: skip
     for spelling in spellings:
         guard, asked = resolving()
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             judge(guard, f"http://{spelling}:8080/in")
         assert asked == [], spelling
 

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.delivery.push.exchange import Ask, Reply
-from tidings.delivery.push.handshake import (
+from tidings.delivery.push.egress.exchange import ExchangeRequest, Reply
+from tidings.delivery.push.request.handshake import (
     Agreed,
+    ConsentRefused,
+    HandshakeRequest,
     Later,
     NoSupport,
-    Refused,
     Result,
     Unverified,
-    Wish,
     consent_to,
     shaking,
 )
 
 
-def wish(**fields: object) -> Wish:
-    return Wish(**{"sink": "https://a.example/in?x=1", "origin": "Hub.example", **fields})  # type: ignore[arg-type]
+def wish(**fields: object) -> HandshakeRequest:
+    return HandshakeRequest(**{"sink": "https://a.example/in?x=1", "origin": "Hub.example", **fields})  # type: ignore[arg-type]
 
 
 def reply(status: int | None = 200, cause: str = "", **headers: str) -> Reply:
     return Reply(status=status, cause=cause, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def played(wish: Wish, *replies: Reply) -> tuple[Result, list[Ask]]:
+def played(wish: HandshakeRequest, *replies: Reply) -> tuple[Result, list[ExchangeRequest]]:
     """The result, and what was asked on the way."""
     protocol = shaking(wish)
     asked, left = [next(protocol)], list(replies)
@@ -58,17 +58,17 @@ def rate(text: str) -> dict[str, str]:
         (reply(200, **rate(" 60 ")), Agreed(60)),
         (reply(200, **rate("*")), Agreed(None)),
         (reply(200, **rate("99999999999")), Agreed(6_000_000)),
-        (reply(200, **rate("0")), Refused("it allows a rate that is none")),
-        (reply(200, **rate("-1")), Refused("it allows a rate that is none")),
-        (reply(200, **rate("x")), Refused("it allows a rate that is none")),
-        (reply(200, **rate("1.5")), Refused("it allows a rate that is none")),
-        (reply(200, **origin("other.example")), Refused("it consents to another origin only")),
-        (reply(200), Refused("it did not consent (status-200)")),
-        (reply(405), Refused("it did not consent (status-405)")),
-        (reply(302, **origin()), Refused("it redirects (status-302), which is not followed")),
-        (reply(None, "timeout"), Refused("it could not be asked (timeout)")),
-        (reply(None, "tls-failed"), Refused("it could not be asked (tls-failed)")),
-        (reply(None, "ssrf-blocked"), Refused("its address is not allowed")),
+        (reply(200, **rate("0")), ConsentRefused("it allows a rate that is none")),
+        (reply(200, **rate("-1")), ConsentRefused("it allows a rate that is none")),
+        (reply(200, **rate("x")), ConsentRefused("it allows a rate that is none")),
+        (reply(200, **rate("1.5")), ConsentRefused("it allows a rate that is none")),
+        (reply(200, **origin("other.example")), ConsentRefused("it consents to another origin only")),
+        (reply(200), ConsentRefused("it did not consent (status-200)")),
+        (reply(405), ConsentRefused("it did not consent (status-405)")),
+        (reply(302, **origin()), ConsentRefused("it redirects (status-302), which is not followed")),
+        (reply(None, "timeout"), ConsentRefused("it could not be asked (timeout)")),
+        (reply(None, "tls-failed"), ConsentRefused("it could not be asked (tls-failed)")),
+        (reply(None, "ssrf-blocked"), ConsentRefused("its address is not allowed")),
     ],
 )
 def test_what_an_answer_means(answer: Reply, result: Result) -> None:
@@ -101,10 +101,12 @@ def test_warn_takes_whoever_does_not_know_handshakes_slowly(answer: Reply) -> No
     "answer", [reply(200, **origin("other.example")), reply(200, **rate("0")), reply(None, "ssrf-blocked")]
 )
 def test_a_clear_no_is_a_no_under_every_policy(policy: NoSupport, answer: Reply) -> None:
-    assert isinstance(played(wish(policy=policy), answer)[0], Refused)
+    assert isinstance(played(wish(policy=policy), answer)[0], ConsentRefused)
 
 
-@pytest.mark.parametrize(("status", "result"), [(200, Agreed), (204, Agreed), (302, Refused), (404, Refused), (None, Refused)])
+@pytest.mark.parametrize(
+    ("status", "result"), [(200, Agreed), (204, Agreed), (302, ConsentRefused), (404, ConsentRefused), (None, ConsentRefused)]
+)
 def test_legacy_post_lets_a_test_event_decide(status: int | None, result: type) -> None:
     probed = wish(policy=NoSupport.LEGACY_POST, probe=({"content-type": "x"}, b"event"))
     found, asked = played(probed, reply(405), reply(status))
@@ -116,7 +118,7 @@ def test_a_callback_may_consent_later_but_not_after_an_error() -> None:
     offered = wish(callback="https://hub.example/confirm/x")
     assert played(offered, reply(200))[0] == Later()
     assert played(offered, reply(200, **origin()))[0] == Agreed(None)
-    assert isinstance(played(offered, reply(404))[0], Refused)
+    assert isinstance(played(offered, reply(404))[0], ConsentRefused)
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ import jwt
 
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, quick_settings
 from tests.receivers import Arrival
-from tidings.access.gateway import GatewayKey
+from tidings.access.gateway_tokens import GatewayKey
 from tidings.access.key_file import KeyFile
-from tidings.access.sealing import Box, sealing_key
+from tidings.access.secret_box import Box, sealing_key
 from tidings.access.secrets import hub_key
 from tidings.clock import SystemClock
 from tidings.ids import DeliveryIds
-from tidings.registry.layouts import Horizon, Payload
+from tidings.registry.formats import Horizon, PayloadForm
 
 LAYOUT = Horizon(environment="default", subscription="e2004914", publisher="ec--shop", subscriber="ec--billing", zone="AWS")
 REFERRING = Horizon(
-    environment="default", subscription="s1", publisher="p", subscriber="c", zone="aws", payload=Payload.DATAREF
+    environment="default", subscription="s1", publisher="p", subscriber="c", zone="aws", payload=PayloadForm.DATAREF
 )
 KEPT = {"x-foo": "1", "x-pubsub-subscriber-id": "somebody else", "content-type": "application/xml"}
 

@@ -13,11 +13,11 @@ from standardwebhooks.webhooks import Webhook
 from tests.builders import a_subscription
 from tests.delivery.worlds import World, final, ids, in_world, until
 from tests.receivers import Answer, Receiver
-from tidings.access.sealing import Box, sealing_key
+from tidings.access.secret_box import Box, sealing_key
 from tidings.access.signing_keys import new_key
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber
-from tidings.registry.credentials import Basic, Consent, SigningVersion, Token
+from tidings.registry.credentials import Basic, Consent, SigningVersion, TokenCredential
 from tidings.registry.credentials import Webhook as Handshake
 from tidings.registry.model import Push
 from tidings.registry.rules.credentials import sealed
@@ -70,7 +70,7 @@ def test_a_changed_credential_holds_for_the_next_attempt(tmp_path: Path) -> None
 def test_an_expired_credential_is_recorded_and_sends_nothing(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         with Receiver() as receiver:
-            lane = subscribe(world, receiver.url, tries=2, credential=Token(token="hush", expires=Instant(1)))
+            lane = subscribe(world, receiver.url, tries=2, credential=TokenCredential(token="hush", expires=Instant(1)))
             async with world.delivering():
                 await world.publish(1, lane)
                 await until(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
@@ -103,7 +103,7 @@ def test_secrets_are_in_no_file_and_no_log_line(tmp_path: Path, caplog: pytest.L
         with Receiver([Answer(401), Answer(500)]) as receiver:
             headers = {"x-api": "hush-header"}
             lane = subscribe(
-                world, receiver.url, tries=3, headers=headers, signing=(KEY,), credential=Token(token="hush-token")
+                world, receiver.url, tries=3, headers=headers, signing=(KEY,), credential=TokenCredential(token="hush-token")
             )
             async with world.delivering():
                 await world.publish(2, lane)

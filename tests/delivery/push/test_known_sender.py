@@ -17,17 +17,17 @@ from standardwebhooks.webhooks import Webhook
 from tests.access.signing import OneKey
 from tests.delivery.push.knowing import BOX, DELIVERY_ID, GATEWAY, Sending, a_provider, attempts, sending
 from tests.receivers import Answer, Arrival, Receiver
-from tidings.access.gateway import GatewayKey
+from tidings.access.gateway_tokens import GatewayKey
 from tidings.access.key_file import Pair
 from tidings.access.signing_keys import new_key, rotated
 from tidings.client import NotVerified, verify
 from tidings.clock import SECOND, Instant, ManualClock
 from tidings.config import GatewayClientSettings, load
-from tidings.delivery.push.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access
-from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.exchange import Ask, Reply
-from tidings.delivery.push.holding import EARLY, Gateway, Holding
-from tidings.delivery.push.signing import message_id
+from tidings.delivery.push.egress.exchange import ExchangeRequest, Reply
+from tidings.delivery.push.policy.decision import Outcome
+from tidings.delivery.push.request.credential_cache import EARLY, CredentialCache, Gateway
+from tidings.delivery.push.request.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access
+from tidings.delivery.push.request.signatures import message_id
 from tidings.registry.credentials import (
     Basic,
     Credential,
@@ -36,7 +36,7 @@ from tidings.registry.credentials import (
     OAuth,
     Placement,
     SigningVersion,
-    Token,
+    TokenCredential,
 )
 from tidings.registry.credentials import (
     Webhook as Handshake,
@@ -88,14 +88,14 @@ def test_basic_goes_as_a_header_and_beats_one_given_by_hand() -> None:
 )
 def test_a_token_goes_under_its_type(kind: str, sent: str) -> None:
     with Receiver() as receiver:
-        attempts(1, receiver.url, credential=Token(token="abc", token_type=kind))
+        attempts(1, receiver.url, credential=TokenCredential(token="abc", token_type=kind))
     assert authorizations(receiver) == [sent]
 
 
 def test_a_token_may_go_in_the_address() -> None:
     """WH-07."""
     with Receiver() as receiver:
-        attempts(2, f"{receiver.url}?x=1", credential=Token(token="a+b", placement=Placement.QUERY))
+        attempts(2, f"{receiver.url}?x=1", credential=TokenCredential(token="a+b", placement=Placement.QUERY))
     for arrival in receiver.arrivals:
         assert arrival.path == "/in?x=1&access_token=a%2Bb"
         assert arrival.headers["cache-control"] == "no-store"
@@ -104,7 +104,7 @@ def test_a_token_may_go_in_the_address() -> None:
 
 def test_an_expired_token_makes_no_request() -> None:
     with Receiver() as receiver:
-        (outcome,) = attempts(1, receiver.url, credential=Token(token="abc", expires=Instant(1)))
+        (outcome,) = attempts(1, receiver.url, credential=TokenCredential(token="abc", expires=Instant(1)))
     assert (outcome.cause, outcome.status, receiver.arrivals) == (EXPIRED, None, [])
 
 
@@ -270,10 +270,10 @@ def test_a_changed_provider_holds_for_the_next_request_and_a_missing_one_is_a_ca
 # ---- refresh tokens
 
 
-def refreshing(login: Receiver, expires_in: float) -> tuple[ManualClock, Token]:
+def refreshing(login: Receiver, expires_in: float) -> tuple[ManualClock, TokenCredential]:
     clock = ManualClock()
     expires = Instant(clock.now() + round(expires_in * SECOND))
-    return clock, Token(token="t0", expires=expires, refresh="r0", refresh_at=login.url)
+    return clock, TokenCredential(token="t0", expires=expires, refresh="r0", refresh_at=login.url)
 
 
 def test_a_token_is_refreshed_a_minute_before_it_expires() -> None:
@@ -441,7 +441,7 @@ def test_message_ids_differ_and_have_no_dot() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [Token(token="hush"), Basic(user="u", password="hush")],
+    [TokenCredential(token="hush"), Basic(user="u", password="hush")],
 )
 def test_what_is_kept_in_memory_does_not_print_its_secrets(value: Credential) -> None:
     made = Sending("http://127.0.0.1:1/", credential=value, signing=(NEW,), headers={"x": "hush"})
@@ -455,9 +455,9 @@ class Asked:
     def __init__(self, clock: ManualClock, *statuses: int | None) -> None:
         self._clock = clock
         self._statuses = list(statuses)
-        self.asks: list[Ask] = []
+        self.asks: list[ExchangeRequest] = []
 
-    async def __call__(self, ask: Ask) -> Reply:
+    async def __call__(self, ask: ExchangeRequest) -> Reply:
         self.asks.append(ask)
         status = self._statuses.pop(0) if len(self._statuses) > 1 else self._statuses[0]
         return Reply(status=status, cause="" if status else "timeout", body=b'{"access_token":"t"}')
@@ -470,7 +470,7 @@ def test_a_provider_in_trouble_is_left_alone_by_all_its_subscriptions(status: in
     exchange = Asked(clock, status)
     provider = sealed(a_provider("https://login.example/token", first_delay=1.0, longest_delay=8.0), BOX.seal)
     gateway = Gateway(GATEWAY, load(environ={}).gateway, clock)
-    held = Holding(BOX, exchange, lambda name: provider, gateway, clock)
+    held = CredentialCache(BOX, exchange, lambda name: provider, gateway, clock)
     first, second = (Access(owner=f"subscription/{n}", credential=OAuth(provider="login")) for n in "ab")
 
     async def act() -> None:

@@ -17,9 +17,9 @@ from tidings.delivery.push.lane.entries import DUE, Item, ItemStage
 from tidings.delivery.push.lane.saved import decode, encode, encode_item
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
-from tidings.delivery.push.policy import BatchPolicy
+from tidings.delivery.push.policy.policy import BatchPolicy
 from tidings.errors import DataVersionUnsupported
-from tidings.registry.wishes import Ordering
+from tidings.registry.delivery_options import Ordering
 
 NOW = Instant(1_000)
 

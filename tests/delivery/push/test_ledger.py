@@ -17,7 +17,7 @@ from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.ledger import MOST_COPIED, SLICE_ROWS, Ledger
 from tidings.delivery.push.saver import Saver
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
-from tidings.delivery.push.store import Applied, Attempted, Burial, Flush, LaneKey, Loaded, Stage, Tally
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Flush, LaneKey, LaneTally, Loaded, Stage
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition
 
@@ -57,7 +57,7 @@ class FullDisk:
 
 
 def a_lane() -> PushLane:
-    return PushLane(KEY, "billing", LaneState(), Tally())
+    return PushLane(KEY, "billing", LaneState(), LaneTally())
 
 
 def an_attempt(offset: int) -> Attempted:
@@ -126,7 +126,7 @@ def test_what_is_on_its_way_is_saved_as_open() -> None:
 
 
 def a_lane_of(number: int) -> PushLane:
-    return PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), Tally())
+    return PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), LaneTally())
 
 
 def closed(lane: PushLane, number: int) -> Item:
@@ -164,7 +164,7 @@ def test_commands_are_saved_together_with_the_lanes_that_they_changed() -> None:
         ledger.touch(other)
         ledger.commanded(changed)
         assert ledger.collect([changed.key], Instant(1)) is None, "without its command it is not saved"
-        ledger.applied(Applied("c1", Instant(1), "done"))
+        ledger.applied(AppliedCommand("c1", Instant(1), "done"))
         ledger.leaving(ordered, closed(ordered, 9))
         flush = ledger.collect_urgent(Instant(2))
         assert flush is not None

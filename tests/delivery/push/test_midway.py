@@ -16,11 +16,11 @@ from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, un
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
 from tidings.delivery.push.store import Flush
-from tidings.delivery.sse.wire import TAKEN, Begun, Wish
+from tidings.delivery.sse.socket_protocol import TAKEN, Begun, StreamOptions
 from tidings.log.commands import CloseBreaker, Rewind
 from tidings.log.position import embedded
+from tidings.registry.delivery_options import Ordering
 from tidings.registry.model import Stream
-from tidings.registry.wishes import Ordering
 
 # ---- an outcome is judged by the policy its attempt was made with
 
@@ -37,7 +37,7 @@ def test_attempts_that_fail_after_the_change_to_a_stream_are_not_delivered(tmp_p
             streamed(world, "billing")
             await until(lambda: world.reader.lane(lane).failed_attempts >= 10)
             assert world.reader.lane(lane).delivered == 0
-            door = await Door.at(world, Wish(lane))
+            door = await Door.at(world, StreamOptions(lane))
             assert await door.next() == Begun()
             assert sorted(map(int, await door.ids(20))) == list(range(1, 21))
             door.writer.write(TAKEN * 20)

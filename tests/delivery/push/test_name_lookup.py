@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tidings.clock import ManualClock
-from tidings.delivery.push.guard import AddressRules, Guard, Unresolved
-from tidings.delivery.push.name_lookup import GOOD_FOR, LONGEST_REST, SystemLookup
-from tidings.delivery.push.ways import AGAIN, JUDGED_FOR, LAST_GOOD_FOR, Judged, Origin, Ways
+from tidings.delivery.push.egress.address_guard import AddressRules, Guard, Unresolved
+from tidings.delivery.push.egress.endpoints import AGAIN, JUDGED_FOR, LAST_GOOD_FOR, CheckedAddress, EndpointOrigin, Endpoints
+from tidings.delivery.push.egress.name_lookup import GOOD_FOR, LONGEST_REST, SystemLookup
 
-HOOKS = Origin("http", "hooks.example", 80)
+HOOKS = EndpointOrigin("http", "hooks.example", 80)
 
 
 class Servers:
@@ -135,11 +135,11 @@ def test_names_in_trouble_leave_half_of_the_threads_to_the_others() -> None:
     run(scenario)
 
 
-async def judged(ways: Ways) -> Judged:
+async def judged(ways: Endpoints) -> CheckedAddress:
     return await ways.to(HOOKS)
 
 
-async def address(ways: Ways) -> str:
+async def address(ways: Endpoints) -> str:
     return (await judged(ways)).ways[0].address
 
 
@@ -147,7 +147,7 @@ def test_the_last_good_answer_serves_while_the_name_is_looked_up_anew() -> None:
     async def scenario() -> None:
         servers, clock = Servers(), ManualClock()
         async with a_lookup(servers, clock, timeout=30) as lookup:
-            ways = Ways(Guard(AddressRules(), lookup), clock, 2.0)
+            ways = Endpoints(Guard(AddressRules(), lookup), clock, 2.0)
             assert (await judged(ways)).ways[0].address == "93.184.216.34"
             servers.slow, servers.address = {HOOKS.host}, "93.184.216.35"
             clock.advance(JUDGED_FOR)
@@ -167,7 +167,7 @@ def test_the_last_good_answer_serves_while_name_servers_are_gone_but_not_for_eve
     async def scenario() -> None:
         servers, clock = Servers(), ManualClock()
         async with a_lookup(servers, clock) as lookup:
-            ways = Ways(Guard(AddressRules(), lookup), clock, 2.0)
+            ways = Endpoints(Guard(AddressRules(), lookup), clock, 2.0)
             await judged(ways)
             servers.gone = {HOOKS.host}
             clock.advance(JUDGED_FOR)

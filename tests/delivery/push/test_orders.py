@@ -15,7 +15,7 @@ from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, un
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.log.commands import Activate, Disable, Enable, Rewind, Suspend
 from tidings.log.position import embedded
-from tidings.registry.wishes import Ordering
+from tidings.registry.delivery_options import Ordering
 
 
 def number_of(arrival: Arrival) -> int:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.delivery.push.pace import Counts, Mode, Pace, Speed, next_speed
-from tidings.delivery.push.policy import PacePolicy
+from tidings.delivery.push.policy.pace import AnswerCounts, Pace, PaceMode, Speed, next_speed
+from tidings.delivery.push.policy.policy import PacePolicy
 
 MOST = 400.0
 
@@ -105,32 +105,34 @@ def test_a_lower_rate_holds_at_once_and_a_change_is_no_way_around_it() -> None:
 
 ROWS = [
     # from, successes, failures, asked → to
-    ((Mode.NORMAL, 400), (10, 0, 0), (Mode.NORMAL, 400)),
-    ((Mode.NORMAL, 400), (0, 0, 0), (Mode.NORMAL, 400)),
-    ((Mode.NORMAL, 100), (10, 0, 0), (Mode.NORMAL, 160)),
-    ((Mode.NORMAL, 100), (0, 0, 0), (Mode.NORMAL, 160)),
-    ((Mode.NORMAL, 100), (99, 1, 0), (Mode.NORMAL, 160)),
-    ((Mode.NORMAL, 100), (97, 3, 0), (Mode.NORMAL, 100)),
-    ((Mode.NORMAL, 100), (90, 10, 0), (Mode.NORMAL, 80)),
-    ((Mode.NORMAL, 1.1), (9, 1, 0), (Mode.NORMAL, 1)),
-    ((Mode.NORMAL, 100), (5, 5, 0), (Mode.NORMAL, 80)),
-    ((Mode.NORMAL, 100), (4, 5, 0), (Mode.SLOW, 1)),
-    ((Mode.SLOW, 1), (0, 1, 0), (Mode.HEARTBEAT, 1 / 60)),
-    ((Mode.SLOW, 1), (1, 0, 0), (Mode.NORMAL, 1)),
-    ((Mode.SLOW, 1), (0, 0, 0), (Mode.SLOW, 1)),
-    ((Mode.SLOW, 1), (1, 1, 0), (Mode.SLOW, 1)),
-    ((Mode.HEARTBEAT, 1 / 60), (0, 1, 0), (Mode.HEARTBEAT, 1 / 60)),
-    ((Mode.HEARTBEAT, 1 / 60), (1, 0, 0), (Mode.SLOW, 1)),
-    ((Mode.HEARTBEAT, 1 / 60), (0, 0, 0), (Mode.HEARTBEAT, 1 / 60)),
-    ((Mode.NORMAL, 100), (0, 5, 1), (Mode.NORMAL, 100)),
-    ((Mode.SLOW, 1), (0, 0, 1), (Mode.SLOW, 1)),
-    ((Mode.NORMAL, 900), (1, 0, 0), (Mode.NORMAL, 400)),
+    ((PaceMode.NORMAL, 400), (10, 0, 0), (PaceMode.NORMAL, 400)),
+    ((PaceMode.NORMAL, 400), (0, 0, 0), (PaceMode.NORMAL, 400)),
+    ((PaceMode.NORMAL, 100), (10, 0, 0), (PaceMode.NORMAL, 160)),
+    ((PaceMode.NORMAL, 100), (0, 0, 0), (PaceMode.NORMAL, 160)),
+    ((PaceMode.NORMAL, 100), (99, 1, 0), (PaceMode.NORMAL, 160)),
+    ((PaceMode.NORMAL, 100), (97, 3, 0), (PaceMode.NORMAL, 100)),
+    ((PaceMode.NORMAL, 100), (90, 10, 0), (PaceMode.NORMAL, 80)),
+    ((PaceMode.NORMAL, 1.1), (9, 1, 0), (PaceMode.NORMAL, 1)),
+    ((PaceMode.NORMAL, 100), (5, 5, 0), (PaceMode.NORMAL, 80)),
+    ((PaceMode.NORMAL, 100), (4, 5, 0), (PaceMode.SLOW, 1)),
+    ((PaceMode.SLOW, 1), (0, 1, 0), (PaceMode.HEARTBEAT, 1 / 60)),
+    ((PaceMode.SLOW, 1), (1, 0, 0), (PaceMode.NORMAL, 1)),
+    ((PaceMode.SLOW, 1), (0, 0, 0), (PaceMode.SLOW, 1)),
+    ((PaceMode.SLOW, 1), (1, 1, 0), (PaceMode.SLOW, 1)),
+    ((PaceMode.HEARTBEAT, 1 / 60), (0, 1, 0), (PaceMode.HEARTBEAT, 1 / 60)),
+    ((PaceMode.HEARTBEAT, 1 / 60), (1, 0, 0), (PaceMode.SLOW, 1)),
+    ((PaceMode.HEARTBEAT, 1 / 60), (0, 0, 0), (PaceMode.HEARTBEAT, 1 / 60)),
+    ((PaceMode.NORMAL, 100), (0, 5, 1), (PaceMode.NORMAL, 100)),
+    ((PaceMode.SLOW, 1), (0, 0, 1), (PaceMode.SLOW, 1)),
+    ((PaceMode.NORMAL, 900), (1, 0, 0), (PaceMode.NORMAL, 400)),
 ]
 
 
 @pytest.mark.parametrize(("before", "counts", "expected"), ROWS)
-def test_the_adaptive_limiter(before: tuple[Mode, float], counts: tuple[int, int, int], expected: tuple[Mode, float]) -> None:
-    speed = next_speed(Speed(*before), Counts(*counts), MOST)
+def test_the_adaptive_limiter(
+    before: tuple[PaceMode, float], counts: tuple[int, int, int], expected: tuple[PaceMode, float]
+) -> None:
+    speed = next_speed(Speed(*before), AnswerCounts(*counts), MOST)
     assert (speed.mode, speed.rate) == (expected[0], pytest.approx(expected[1]))
 
 
@@ -145,7 +147,7 @@ def test_a_dead_endpoint_is_slowed_down_to_a_heartbeat_and_comes_back() -> None:
         if not modes or modes[-1] != pace.speed.mode:
             modes.append(pace.speed.mode)
         now += 0.01
-    assert modes == [Mode.NORMAL, Mode.SLOW, Mode.HEARTBEAT, Mode.SLOW, Mode.NORMAL]
+    assert modes == [PaceMode.NORMAL, PaceMode.SLOW, PaceMode.HEARTBEAT, PaceMode.SLOW, PaceMode.NORMAL]
     assert sent <= 100 + 2 + 3
     assert pace.speed.rate > 90
 

@@ -9,18 +9,30 @@ import pytest
 
 from tests.delivery.worlds import quick_settings
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.decide import DELIVERED, DeadLetter, Disable, Outcome, Park, RetryAt, Times, Verdict, after
-from tidings.delivery.push.policy import Policy, policy_of
+from tidings.delivery.push.policy.decision import (
+    DELIVERED,
+    BecomeDeadLetter,
+    DisableLane,
+    Outcome,
+    Park,
+    RetryAt,
+    Times,
+    Verdict,
+    after,
+)
+from tidings.delivery.push.policy.policy import Policy, policy_of
+from tidings.registry.delivery_options import BatchForm, Ordering
 from tidings.registry.model import ContentMode, Push
-from tidings.registry.rules.retentions import Kept
-from tidings.registry.wishes import BatchForm, Ordering
+from tidings.registry.rules.retention import RetentionPeriod
 
 NOW = Instant(1_700_000_000 * SECOND)
 HOUR = 3600.0
 
 
 def a_policy(tmp_path: Path, preset: str = "default", retention: float = 7 * 24 * HOUR, **wishes: Any) -> Policy:
-    return policy_of(Push(url="http://a.example/", preset=preset, **wishes), quick_settings(tmp_path).push, Kept(retention))
+    return policy_of(
+        Push(url="http://a.example/", preset=preset, **wishes), quick_settings(tmp_path).push, RetentionPeriod(retention)
+    )
 
 
 def judged(policy: Policy, status: int | None, tries: int = 1, asked: str = "", age: float = 0.0) -> Verdict:
@@ -37,11 +49,11 @@ def word(verdict: Verdict) -> str:
             return "pause"
         case RetryAt():
             return "retry"
-        case DeadLetter():
+        case BecomeDeadLetter():
             return "dead"
         case Park():
             return "park"
-        case Disable(reason):
+        case DisableLane(reason):
             return f"disable {reason}"
     raise AssertionError(verdict)
 

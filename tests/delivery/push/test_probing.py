@@ -8,16 +8,16 @@ from typing import cast
 
 from tests.delivery.worlds import until
 from tidings.clock import SECOND, Instant, SystemClock
-from tidings.delivery.push.breaker import CLOSED, opened
-from tidings.delivery.push.credentials import Access
-from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.egress.probes import Probes
+from tidings.delivery.push.egress.sender import Sender, SendTarget
+from tidings.delivery.push.lane.breaker import CLOSED, opened
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.lane.state import LaneState
-from tidings.delivery.push.policy import BreakerPolicy, Policy
-from tidings.delivery.push.probing import Probing
-from tidings.delivery.push.retries import RetryPolicy
-from tidings.delivery.push.sender import Sender, Target
-from tidings.delivery.push.store import LaneKey, Tally
+from tidings.delivery.push.policy.decision import Outcome
+from tidings.delivery.push.policy.policy import BreakerPolicy, Policy
+from tidings.delivery.push.policy.retries import RetryPolicy
+from tidings.delivery.push.request.credentials import Access
+from tidings.delivery.push.store import LaneKey, LaneTally
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition
 from tidings.registry.credentials import Basic, GatewayToken
@@ -32,16 +32,16 @@ class Endpoint:
     """Stands for the way out: notes who is asked, and on whose behalf."""
 
     def __init__(self) -> None:
-        self.asked: list[Target] = []
+        self.asked: list[SendTarget] = []
 
-    async def send(self, target: Target, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def send(self, target: SendTarget, headers: Mapping[str, str], body: bytes) -> Outcome:
         self.asked.append(target)
         await asyncio.sleep(0)
         return Outcome(503)
 
 
 def a_lane(number: int = 1, interval: float = 0.01, access: Access | None = None) -> PushLane:
-    lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), Tally())
+    lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), LaneTally())
     breaker = BreakerPolicy(interval=interval)
     lane.policy = Policy(
         url="http://127.0.0.1:9/in",
@@ -71,7 +71,7 @@ def test_a_log_that_cannot_be_read_ends_no_probing() -> None:
             told += 1
             raise LogUnavailable("the disk is away")
 
-        probing = Probing(cast(Sender, endpoint), CLOCK, tell)
+        probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         probing.watch(a_lane())
         await until(lambda: told >= 2)
         await probing.close()
@@ -90,7 +90,7 @@ def test_a_breaker_that_opens_just_as_the_last_one_closed_is_probed() -> None:
                 # After this step of the probing, before the loop goes round.
                 asyncio.get_running_loop().call_soon(probing.watch, second)
 
-        probing = Probing(cast(Sender, endpoint), CLOCK, tell)
+        probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         probing.watch(first)
         await until(lambda: len(endpoint.asked) == 2)
         await probing.close()
@@ -106,7 +106,7 @@ def test_one_that_is_due_earlier_does_not_wait_for_those_before_it() -> None:
             told.append(lane.name)
             probing.forget(lane)
 
-        probing = Probing(cast(Sender, endpoint), CLOCK, tell)
+        probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         probing.watch(a_lane(1, interval=600.0))
         await asyncio.sleep(0)
         probing.watch(a_lane(2, interval=0.01))
@@ -125,7 +125,7 @@ def probes_of(*accesses: Access | None) -> int:
         async def tell(lane: PushLane, outcome: Outcome) -> None:
             probing.forget(lane)
 
-        probing = Probing(cast(Sender, endpoint), CLOCK, tell)
+        probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         at = Instant(CLOCK.now() + SECOND // 10)
         for number, access in enumerate(accesses, start=1):
             lane = a_lane(number, access=access)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Receiver
-from tidings.events.checks import checked
+from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
-from tidings.lanes.embedded import EmbeddedLanes
 from tidings.lanes.port import Mark
-from tidings.log.block import REFERENCE, digest_of, packed
+from tidings.lanes.sqlite.block import REFERENCE, digest_of, packed
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
+from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.commands import Redeliver
 from tidings.log.port import Body, BodyKey, Draft, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
-from tidings.log.sqlite.lanes import SqliteLanesReader
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.registry.model import ContentMode
 

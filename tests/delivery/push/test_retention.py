@@ -8,7 +8,7 @@ import pytest
 
 from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
 from tests.receivers import Answer, Receiver
-from tidings.delivery.push import run
+from tidings.delivery.push import process
 from tidings.log.commands import Activate, Redeliver, Suspend
 
 
@@ -51,7 +51,7 @@ def test_a_shorter_retention_holds_for_what_is_published_from_then_on(tmp_path: 
 
 
 def test_a_dead_letter_ends_with_its_retention(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "TRIM_INTERVAL", 0.05)
+    monkeypatch.setattr(process, "TRIM_INTERVAL", 0.05)
 
     async def scenario(world: World) -> None:
         with Receiver([Answer(400)]) as receiver:

@@ -10,11 +10,11 @@ import pytest
 
 from tests.delivery.worlds import quick_settings
 from tidings.clock import Instant
+from tidings.delivery.push.fair_schedule import LEAST_WINDOW, Schedule
 from tidings.delivery.push.lane.push_lane import EndpointStanding, PushLane
 from tidings.delivery.push.lane.state import LaneState
-from tidings.delivery.push.policy import policy_of
-from tidings.delivery.push.schedule import LEAST_WINDOW, Schedule
-from tidings.delivery.push.store import LaneKey, Tally
+from tidings.delivery.push.policy.policy import policy_of
+from tidings.delivery.push.store import LaneKey, LaneTally
 from tidings.log.position import LaneNumber, Partition
 from tidings.registry.model import Push
 
@@ -26,7 +26,7 @@ def make(tmp_path: Path) -> MakeLane:
     settings = quick_settings(tmp_path).push
 
     def a_lane(number: int, inflight: int = 100) -> PushLane:
-        lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"lane{number}", LaneState(), Tally())
+        lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"lane{number}", LaneState(), LaneTally())
         lane.adopt(policy_of(Push(url="http://a.example/", inflight=inflight), settings))
         return lane
 

@@ -12,11 +12,11 @@ import uvloop
 
 from tests.receivers import Answer, Receiver
 from tidings.clock import ManualClock, SystemClock
-from tidings.delivery.push.connection import BODY_LIMIT
-from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard, Lookup
-from tidings.delivery.push.sender import Sender, Target
-from tidings.delivery.push.ways import JUDGED_FOR, Ways
+from tidings.delivery.push.egress.address_guard import LOOPBACK, AddressRules, Guard, Lookup
+from tidings.delivery.push.egress.connection import BODY_LIMIT
+from tidings.delivery.push.egress.endpoints import JUDGED_FOR, Endpoints
+from tidings.delivery.push.egress.sender import Sender, SendTarget
+from tidings.delivery.push.policy.decision import Outcome
 
 LOCAL = AddressRules(tuple(LOOPBACK))
 
@@ -41,9 +41,9 @@ def attempts(
     """The outcomes of attempts to these addresses, one after the other, by one sender."""
 
     async def scenario() -> list[Outcome]:
-        sender = Sender(Ways(Guard(rules, lookup), SystemClock(), 2.0), SystemClock())
+        sender = Sender(Endpoints(Guard(rules, lookup), SystemClock(), 2.0), SystemClock())
         try:
-            return [await sender.send(Target(url, timeout), {"x-test": "1", **headers}, b"{}") for url in urls]
+            return [await sender.send(SendTarget(url, timeout), {"x-test": "1", **headers}, b"{}") for url in urls]
         finally:
             await sender.close()
 
@@ -144,8 +144,8 @@ def test_a_name_that_changes_its_address_is_judged_again_and_never_followed_unju
 
     async def scenario(url: str) -> list[Outcome]:
         clock = ManualClock()
-        sender = Sender(Ways(Guard(LOCAL, names(["127.0.0.1"], ["10.0.0.1"])), clock, 2.0), clock)
-        target = Target(url, 5.0)
+        sender = Sender(Endpoints(Guard(LOCAL, names(["127.0.0.1"], ["10.0.0.1"])), clock, 2.0), clock)
+        target = SendTarget(url, 5.0)
         judged = [await sender.send(target, {}, b"{}") for _ in range(3)]
         clock.advance(JUDGED_FOR)
         judged.append(await sender.send(target, {}, b"{}"))
@@ -175,7 +175,7 @@ def test_headers_that_cannot_be_sent_are_a_cause_and_not_a_crash() -> None:
 @pytest.mark.parametrize("url", ["ftp://a.example/", "no address", "http://", "http://a b/"])
 def test_what_is_no_callback_address_is_refused(url: str) -> None:
     with pytest.raises(ValueError):
-        Target(url, 1.0)
+        SendTarget(url, 1.0)
 
 
 def test_tls_goes_to_the_judged_address_with_the_name_in_the_greeting() -> None:
@@ -212,9 +212,9 @@ def test_connecting_has_a_time_of_its_own_where_a_subscription_wants_it() -> Non
             one.connect_ex(address)
 
         async def scenario() -> Outcome:
-            sender = Sender(Ways(Guard(LOCAL, no_lookup), SystemClock(), 60.0), SystemClock())
+            sender = Sender(Endpoints(Guard(LOCAL, no_lookup), SystemClock(), 60.0), SystemClock())
             try:
-                return await sender.send(Target(f"http://127.0.0.1:{address[1]}/in", 60.0, 0.2), {}, b"{}")
+                return await sender.send(SendTarget(f"http://127.0.0.1:{address[1]}/in", 60.0, 0.2), {}, b"{}")
             finally:
                 await sender.close()
 

@@ -7,13 +7,13 @@ import pytest
 
 from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
-from tidings.delivery.push.breaker import Breaker, Status
-from tidings.delivery.push.causes import sentence, target_of
+from tidings.delivery.push.lane.breaker import Breaker, Status
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
-from tidings.delivery.push.port import DeliveryRecord
-from tidings.delivery.push.records import Last, Standing
-from tidings.delivery.push.status import status_of
+from tidings.delivery.push.reader import DeliveryRecord
+from tidings.delivery.push.records.causes import sentence, target_of
+from tidings.delivery.push.records.port import LaneStanding, Last
+from tidings.delivery.push.records.status import status_of
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position
 
 
@@ -87,7 +87,7 @@ def in_order(cursor: int, **tries: int) -> LaneState:
 )
 def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, expected: str) -> None:
     last = None if fact is None else Last(a_fact(fact), 3, Instant(50))
-    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), Standing(word, state), last)
+    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), LaneStanding(word, state), last)
     assert found.state == expected
     if expected == "deleted":
         assert (found.cause, found.message) == (
@@ -100,14 +100,14 @@ def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, ex
 
 def test_what_expired_before_it_was_sent_has_no_attempts() -> None:
     never_sent = Last(msgspec.structs.replace(a_fact("expired"), tries=0), 0, Instant(50))
-    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), Standing("active", a_lane(9)), never_sent)
+    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), LaneStanding("active", a_lane(9)), never_sent)
     assert (found.state, found.attempts) == ("expired", 0)
 
 
 def test_an_event_that_was_skipped_says_so_unless_something_newer_is_known() -> None:
     skipped = [a_fact("skipped", at=200, upto=8, offset=2)]
     here = Position(EMBEDDED, Offset(5))
-    standing = Standing("active", a_lane(9))
+    standing = LaneStanding("active", a_lane(9))
 
     def state(last: Last | None) -> str:
         return status_of(LaneNumber(1), here, standing, last, skipped).state

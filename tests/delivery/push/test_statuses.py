@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from tests.delivery.push.lanes import a_state, an_item
 from tidings.clock import Instant
-from tidings.delivery.push import statuses
 from tidings.delivery.push.lane.saved import encode
+from tidings.delivery.push.records import statuses
+from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
-from tidings.delivery.push.sqlite.bins import bin_of, bins_between
-from tidings.delivery.push.statuses import Question, Statuses
-from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneKey, SavedLane, Tally
-from tidings.log.block import packed
+from tidings.delivery.push.sqlite.offset_bins import bin_of, bins_between
+from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneKey, LaneTally, SavedLane
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.port import Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
-from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
 
 KEY = LaneKey(LaneNumber(3), EMBEDDED)
 
@@ -58,20 +58,20 @@ class Files:
             for offset, fact in (facts or {}).items()
         ]
         low = state.low_water.position.offset
-        lane = SavedLane(key=KEY, state=word, body=encode(state), low_water=low, open_items=0, next_due=None, tally=Tally())
+        lane = SavedLane(key=KEY, state=word, body=encode(state), low_water=low, open_items=0, next_due=None, tally=LaneTally())
         self.store.save(Flush(lanes=[lane], firsts={KEY: firsts} if delivered else {}, attempts=attempts, at=at))
 
     def listed(self, limit: int = 100, **question: object) -> list[tuple[int, str]]:
         """Every page of an answer."""
         found: list[tuple[int, str]] = []
-        asked = Question(limit=limit, **question)  # type: ignore[arg-type]
+        asked = StatusQuestion(limit=limit, **question)  # type: ignore[arg-type]
         while True:
             page = self.statuses.page(KEY.lane, asked)
             assert len(page.found) <= limit
             found += [(one.position.offset, one.state) for one in page.found]
             if page.before is None:
                 return found
-            asked = Question(limit=limit, **{**question, "below": page.before})  # type: ignore[arg-type]
+            asked = StatusQuestion(limit=limit, **{**question, "below": page.before})  # type: ignore[arg-type]
 
     def close(self) -> None:
         for one in (self.store, self.lanes, self.reader, self.lanes_reader):
@@ -111,7 +111,7 @@ def test_what_waits_behind_a_stop_is_waiting_without_a_record(tmp_path: Path) ->
     with files(tmp_path) as one:
         one.route(*range(1, 5001))
         one.save(2, delivered=[1, 2], word="open")
-        page = one.statuses.page(KEY.lane, Question(states=frozenset(("waiting",)), limit=3))
+        page = one.statuses.page(KEY.lane, StatusQuestion(states=frozenset(("waiting",)), limit=3))
         assert [(status.position.offset, status.state) for status in page.found] == [
             (5000, "waiting"),
             (4999, "waiting"),
@@ -151,7 +151,7 @@ def test_a_page_with_nothing_in_it_says_where_to_go_on(tmp_path: Path, monkeypat
     with files(tmp_path) as one:
         one.route(*range(1, 5001))
         one.save(5000, delivered=list(range(2, 5001)))
-        page = one.statuses.page(KEY.lane, Question(states=frozenset(("unrecorded",))))
+        page = one.statuses.page(KEY.lane, StatusQuestion(states=frozenset(("unrecorded",))))
         assert page.found == []
         assert page.before is not None
         assert one.listed(states=frozenset(("unrecorded",))) == [(1, "unrecorded")]

@@ -11,7 +11,7 @@ from tidings.clock import Instant
 from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
-from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey, SavedLane, Tally
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneKey, LaneTally, SavedLane
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
 from tidings.log.position import LaneNumber, Offset, Partition
 
@@ -34,7 +34,7 @@ def a_burial(offset: int, at: int = 100) -> Burial:
 
 
 def a_saved_lane(key: LaneKey = KEY, state: str = "active", low_water: int = 4) -> SavedLane:
-    tally = Tally(delivered=9, failed_attempts=2, expired=1, last_error="timeout")
+    tally = LaneTally(delivered=9, failed_attempts=2, expired=1, last_error="timeout")
     return SavedLane(
         key=key,
         state=state,
@@ -48,7 +48,9 @@ def a_saved_lane(key: LaneKey = KEY, state: str = "active", low_water: int = 4) 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     store = SqliteDeliveryStore(tmp_path)
-    store.save(Flush(lanes=[a_saved_lane()], commands={Partition(0): Offset(12)}, applied=[Applied("c1", Instant(5), "no")]))
+    store.save(
+        Flush(lanes=[a_saved_lane()], commands={Partition(0): Offset(12)}, applied=[AppliedCommand("c1", Instant(5), "no")])
+    )
     store.close()
     again = SqliteDeliveryStore(tmp_path)
     loaded = again.load()
@@ -146,7 +148,7 @@ def test_a_save_is_all_or_nothing(tmp_path: Path) -> None:
     other.execute("DROP TABLE applied")
     other.close()
     with pytest.raises(LogUnavailable):
-        store.save(Flush(lanes=[a_saved_lane()], applied=[Applied("c1", Instant(5), "")]))
+        store.save(Flush(lanes=[a_saved_lane()], applied=[AppliedCommand("c1", Instant(5), "")]))
     assert reader.lanes() == {}
     store.close()
     reader.close()

@@ -13,10 +13,10 @@ from tests.authorities import Authority
 from tests.delivery.worlds import World, final, ids, in_world
 from tests.receivers import Answer, Receiver
 from tidings.clock import ManualClock, SystemClock
-from tidings.delivery.push.decide import Outcome
-from tidings.delivery.push.guard import LOOPBACK, AddressRules, Guard
-from tidings.delivery.push.sender import Sender, Target
-from tidings.delivery.push.ways import JUDGED_FOR, Ways, authorities_in
+from tidings.delivery.push.egress.address_guard import LOOPBACK, AddressRules, Guard
+from tidings.delivery.push.egress.endpoints import JUDGED_FOR, Endpoints, authorities_in
+from tidings.delivery.push.egress.sender import Sender, SendTarget
+from tidings.delivery.push.policy.decision import Outcome
 from tidings.errors import Misconfigured
 
 
@@ -27,9 +27,9 @@ async def lookup(host: str, port: int) -> Sequence[str]:
 def attempts(url: str, authorities: Sequence[bytes], count: int = 1) -> list[Outcome]:
     async def scenario() -> list[Outcome]:
         guard = Guard(AddressRules(tuple(LOOPBACK)), lookup)
-        sender = Sender(Ways(guard, SystemClock(), 2.0, authorities), SystemClock())
+        sender = Sender(Endpoints(guard, SystemClock(), 2.0, authorities), SystemClock())
         try:
-            return [await sender.send(Target(url, 5.0), {}, b"{}") for _ in range(count)]
+            return [await sender.send(SendTarget(url, 5.0), {}, b"{}") for _ in range(count)]
         finally:
             await sender.close()
 
@@ -79,8 +79,8 @@ def test_a_name_that_changes_its_address_is_never_followed_unjudged(tmp_path: Pa
 
     async def scenario(url: str) -> list[Outcome]:
         clock = ManualClock()
-        sender = Sender(Ways(Guard(AddressRules(tuple(LOOPBACK)), changing), clock, 2.0, [authority.pem]), clock)
-        target, outcomes = Target(url, 5.0), []
+        sender = Sender(Endpoints(Guard(AddressRules(tuple(LOOPBACK)), changing), clock, 2.0, [authority.pem]), clock)
+        target, outcomes = SendTarget(url, 5.0), []
         for _ in range(3):
             outcomes.append(await sender.send(target, {}, b"{}"))
             clock.advance(JUDGED_FOR)

@@ -10,13 +10,13 @@ from tests.delivery.push.test_breaker import WISHES, Endpoint
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
 from tests.receivers import Answer, Receiver
 from tidings.clock import Instant
-from tidings.delivery.push.port import DeliveryRecord
-from tidings.delivery.push.status import DeliveryStatus
-from tidings.delivery.push.statuses import Question, Statuses
+from tidings.delivery.push.reader import DeliveryRecord
+from tidings.delivery.push.records.status import DeliveryStatus
+from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
+from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import LaneNumber, Offset, Position, embedded
-from tidings.log.sqlite.lanes import SqliteLanesReader
-from tidings.registry.wishes import Tracking
+from tidings.registry.delivery_options import Tracking
 
 FAILS_TWICE = (Answer(500), Answer(503), Answer(204))
 GONE_WRONG = (Answer(500),)
@@ -24,7 +24,7 @@ GONE_WRONG = (Answer(500),)
 
 def told(world: World, lane: LaneNumber) -> dict[int, str]:
     """The state of every event of the lane."""
-    page = _statuses(world).page(lane, Question(limit=1000))
+    page = _statuses(world).page(lane, StatusQuestion(limit=1000))
     return {status.position.offset: status.state for status in page.found}
 
 
@@ -44,7 +44,7 @@ def facts(history: tuple[DeliveryRecord, ...]) -> list[tuple[str, int, int | Non
 
 def listed(world: World, lane: LaneNumber) -> int:
     """The attempts of the lane's one event, as the list tells them."""
-    (status,) = _statuses(world).page(lane, Question(limit=10)).found
+    (status,) = _statuses(world).page(lane, StatusQuestion(limit=10)).found
     return status.attempts
 
 
@@ -176,7 +176,7 @@ def test_what_retention_removed_before_it_was_read_is_told_as_expired(tmp_path: 
             assert (expired.state, expired.message) == ("expired", "its retention ended before it was delivered")
             beyond = Position(last.partition, Offset(last.offset + 1))
             assert _statuses(world).of(lane, beyond) is None
-            page = _statuses(world).page(lane, Question(states=frozenset(("expired",))))
+            page = _statuses(world).page(lane, StatusQuestion(states=frozenset(("expired",))))
             assert [(status.position, status.upto) for status in page.found] == [(positions[0], positions[2].offset)]
 
     in_world(tmp_path, scenario)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.delivery.push.urls import Origin, RequestUrl
+from tidings.delivery.push.egress.urls import EndpointOrigin, RequestUrl
 
 HOSTS = [
     # Names
@@ -67,7 +67,7 @@ REFUSED = [
 @pytest.mark.parametrize(("url", "host", "port"), HOSTS)
 def test_hosts_and_ports_are_read_as_browsers_read_them(url: str, host: str, port: int) -> None:
     origin = RequestUrl.parse(url).origin
-    assert origin == Origin("https" if url.startswith("https") else "http", host, port)
+    assert origin == EndpointOrigin("https" if url.startswith("https") else "http", host, port)
 
 
 @pytest.mark.parametrize(("url", "target"), TARGETS)

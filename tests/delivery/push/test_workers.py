@@ -9,9 +9,9 @@ import pytest
 
 from tests.delivery.worlds import World, final, ids, in_world, until
 from tests.receivers import Answer, Receiver
-from tidings.delivery.push.sharing import owner_of, part_name, worker_of
+from tidings.delivery.push.lane_owner import owner_of, part_name, worker_of
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
-from tidings.delivery.push.sqlite.resharing import reshare
+from tidings.delivery.push.sqlite.worker_count import reshare
 from tidings.errors import DataFolderUnusable
 from tidings.log.commands import DropDeadLetters, Redeliver, Rewind, Suspend
 from tidings.log.position import LaneNumber

@@ -8,9 +8,19 @@ from pathlib import Path
 
 from tests.builders import a_subscription
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
-from tidings.delivery.push.sharing import owner_of
+from tidings.delivery.push.lane_owner import owner_of
+from tidings.delivery.sse.socket_protocol import (
+    TAKEN,
+    Begun,
+    StreamEnd,
+    StreamEntry,
+    StreamOptions,
+    Unpacker,
+    socket_path,
+    told_in,
+    wish_message,
+)
 from tidings.delivery.sse.stream import UNTAKEN, UNTAKEN_BYTES
-from tidings.delivery.sse.wire import TAKEN, Begun, Ending, Entry, Unpacker, Wish, socket_path, told_in, wish_message
 from tidings.events.stored import event_from
 from tidings.log.position import LaneNumber
 from tidings.registry.model import Stream
@@ -22,16 +32,16 @@ class Door:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self.writer = reader, writer
         self._unpacker = Unpacker()
-        self._told: list[Begun | Entry | Ending] = []
+        self._told: list[Begun | StreamEntry | StreamEnd] = []
 
     @classmethod
-    async def at(cls, world: World, wish: Wish, workers: int = 1) -> Door:
+    async def at(cls, world: World, wish: StreamOptions, workers: int = 1) -> Door:
         path = socket_path(world.settings.data, owner_of(wish.lane, workers))
         door = cls(*await asyncio.open_unix_connection(str(path)))
         door.writer.write(wish_message(wish))
         return door
 
-    async def next(self) -> Begun | Entry | Ending | None:
+    async def next(self) -> Begun | StreamEntry | StreamEnd | None:
         """What is said next; None when the connection has ended."""
         while not self._told:
             data = await self._reader.read(4096)
@@ -43,7 +53,7 @@ class Door:
     async def ids(self, count: int) -> list[str]:
         """The ids of the next events."""
         told = [await self.next() for _ in range(count)]
-        return [event_from(one.head, one.data).id for one in told if isinstance(one, Entry)]
+        return [event_from(one.head, one.data).id for one in told if isinstance(one, StreamEntry)]
 
 
 def streamed(world: World, name: str) -> LaneNumber:
@@ -57,13 +67,13 @@ def test_each_worker_streams_its_own_lanes(tmp_path: Path) -> None:
         lanes = [streamed(world, name) for name in ("a", "b")]
         assert {owner_of(lane, 2) for lane in lanes} == {0, 1}
         async with world.delivering(workers=2):
-            doors = [await Door.at(world, Wish(lane), workers=2) for lane in lanes]
+            doors = [await Door.at(world, StreamOptions(lane), workers=2) for lane in lanes]
             assert [await door.next() for door in doors] == [Begun(), Begun()]
             await world.publish(2, *lanes)
             assert [await door.ids(2) for door in doors] == [["1", "2"]] * 2
             stranger = Door(*await asyncio.open_unix_connection(str(socket_path(tmp_path, owner_of(lanes[1], 2)))))
-            stranger.writer.write(wish_message(Wish(lanes[0])))
-            assert await stranger.next() is Ending.GONE
+            stranger.writer.write(wish_message(StreamOptions(lanes[0])))
+            assert await stranger.next() is StreamEnd.GONE
 
     in_world(tmp_path, scenario)
 
@@ -73,13 +83,13 @@ def test_only_what_was_taken_is_final_and_the_rest_comes_again(tmp_path: Path) -
         lane = streamed(world, "a")
         positions = await world.publish(3, lane)
         async with world.delivering():
-            door = await Door.at(world, Wish(lane))
+            door = await Door.at(world, StreamOptions(lane))
             assert await door.next() == Begun()
             assert await door.ids(3) == ["1", "2", "3"]
             door.writer.write(TAKEN)
             await until(lambda: world.reader.lane(lane).delivered == 1)
             door.writer.close()
-            again = await Door.at(world, Wish(lane))
+            again = await Door.at(world, StreamOptions(lane))
             assert await again.next() == Begun()
             assert await again.ids(2) == ["2", "3"]
             again.writer.write(TAKEN * 2)
@@ -93,14 +103,14 @@ def test_who_does_not_say_what_was_taken_is_sent_no_more_than_a_window(tmp_path:
         lane = streamed(world, "a")
         await world.publish(UNTAKEN + 10, lane)
         async with world.delivering():
-            door = await Door.at(world, Wish(lane))
+            door = await Door.at(world, StreamOptions(lane))
             assert await door.next() == Begun()
             assert len(await door.ids(UNTAKEN)) == UNTAKEN
             waiting = asyncio.ensure_future(door.next())
             done, _ = await asyncio.wait([waiting], timeout=0.3)
             assert not done
             door.writer.write(TAKEN)
-            assert isinstance(await waiting, Entry)
+            assert isinstance(await waiting, StreamEntry)
 
     in_world(tmp_path, scenario)
 
@@ -110,7 +120,7 @@ def test_large_entries_are_sent_two_at_a_time(tmp_path: Path) -> None:
         lane = streamed(world, "a")
         await world.publish(4, lane, subject="x" * UNTAKEN_BYTES)
         async with world.delivering():
-            door = await Door.at(world, Wish(lane))
+            door = await Door.at(world, StreamOptions(lane))
             assert await door.next() == Begun()
             assert await door.ids(2) == ["1", "2"]
             door.writer.write(TAKEN)
@@ -125,7 +135,7 @@ def test_what_a_client_says_it_has_seen_is_final_though_nobody_saved_it(tmp_path
         positions = await world.publish(100, lane)
         seen = positions[59].offset
         async with world.delivering():
-            door = await Door.at(world, Wish(lane, after=seen, seen=seen))
+            door = await Door.at(world, StreamOptions(lane, after=seen, seen=seen))
             assert await door.next() == Begun()
             assert await door.ids(2) == ["61", "62"]
             await until(lambda: world.reader.lane(lane).delivered == 60)

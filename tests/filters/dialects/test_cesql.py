@@ -18,7 +18,7 @@ from tidings.filters import RouteSpec, explain, matches, parse, printed
 from tidings.filters.algebra import Always, Cesql, Filter, Not, all_of, any_of
 from tidings.filters.cesql import parse as expression
 from tidings.filters.cesql import passes
-from tidings.filters.routing.implied import implied
+from tidings.filters.routing.implied_conditions import implied
 
 __all__ = ["way"]
 

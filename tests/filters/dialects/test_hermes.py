@@ -10,7 +10,7 @@ import pytest
 from tests.builders import an_event
 from tidings.errors import FilterSyntaxError
 from tidings.filters import matches, parse
-from tidings.filters.meaning import holds, reading
+from tidings.filters.matches import holds, reading
 
 EVENT = msgspec.structs.replace(
     an_event(

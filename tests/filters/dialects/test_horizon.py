@@ -9,7 +9,7 @@ import pytest
 from tests.builders import an_event
 from tidings.errors import FilterSyntaxError
 from tidings.filters import explain, matches, parse
-from tidings.filters.dialects import horizon, horizon_trace
+from tidings.filters.dialects.horizon import selection, trace
 
 EVENT = an_event(
     '{"s":"abc","i":5,"d":5.0,"b":true,"n":null,"o":{"k":1},"arr":["a","b"],"one":["a"],"empty":[],"nested":[["a"]],'
@@ -158,7 +158,7 @@ def test_42_operators_are_accepted_and_43_are_not() -> None:
 def test_what_does_not_count_is_told() -> None:
     raw = {"and": [{"eq": {"field": "a", "value": 1, "note": "x"}, "ne": {}}], "or": []}
     parse("horizon", raw)
-    assert list(horizon.warnings(raw)) == [
+    assert list(selection.warnings(raw)) == [
         "or is ignored: only the first operator of an object counts",
         "and[0].ne is ignored: only the first operator of an object counts",
         "and[0].eq.note is ignored: an operator has a field and a value",
@@ -166,7 +166,7 @@ def test_what_does_not_count_is_told() -> None:
 
 
 def trace_of(raw: dict[str, Any]) -> dict[str, Any]:
-    return horizon_trace.trace(raw, explain(parse("horizon", raw), EVENT))
+    return trace.trace(raw, explain(parse("horizon", raw), EVENT))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_path_that_looks_at_too_much_does_not_hold_and_says_so() -> None:
     told = explain(parse("horizon", raw), many)
     assert not told.holds
     assert "looks at more than" in str(told)
-    assert "looks at more than" in horizon_trace.trace(raw, told)["causeDescription"]
+    assert "looks at more than" in trace.trace(raw, told)["causeDescription"]
     assert "looks at more than" in told.as_json()["because"][0]["cause"]
 
 

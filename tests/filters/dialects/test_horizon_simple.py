@@ -9,7 +9,8 @@ import pytest
 from tests.builders import an_event
 from tidings.errors import FilterSyntaxError
 from tidings.filters import explain, matches, parse
-from tidings.filters.dialects import horizon_trace, horizon_trigger
+from tidings.filters.dialects.horizon import trace
+from tidings.filters.dialects.horizon import trigger as horizon_trigger
 
 EVENT = an_event(
     b'{"i":12,"d":12.0,"e":1e10,"b":true,"n":null,"o":{"k":1,"0":"zero"},"arr":["ball","car"],"s":"x","$":{"s":"y"},"":"none"}'
@@ -75,7 +76,7 @@ def test_it_is_refused_with_its_place(raw: Any, at: str) -> None:
     ],
 )
 def test_the_trace_tells_the_first_entry_that_did_not_match(raw: dict[str, Any], cause: str) -> None:
-    told = horizon_trace.simple_trace(raw, explain(parse("horizon-simple", raw), EVENT))
+    told = trace.simple_trace(raw, explain(parse("horizon-simple", raw), EVENT))
     key, value = list(raw.items())[-1]
     assert told == {
         "operatorName": "equal",
@@ -86,7 +87,7 @@ def test_the_trace_tells_the_first_entry_that_did_not_match(raw: dict[str, Any],
 
 
 def test_a_trace_of_what_matched_has_no_cause() -> None:
-    assert horizon_trace.simple_trace({}, explain(parse("horizon-simple", {}), EVENT)) == {"operatorName": "and", "match": True}
+    assert trace.simple_trace({}, explain(parse("horizon-simple", {}), EVENT)) == {"operatorName": "and", "match": True}
 
 
 def test_an_advanced_filter_sets_a_simple_one_aside() -> None:

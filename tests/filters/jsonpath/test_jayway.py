@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters.jsonpath import Found, compile
+from tidings.filters.jsonpath import FoundNodes, compile
 
 MISSING: Final = "missing"
 
@@ -22,7 +22,7 @@ DOCUMENT: dict[str, Any] = json.loads(
 A, B, C = DOCUMENT["objs"][:3]
 
 
-def found(path: str, document: object = DOCUMENT) -> Found:
+def found(path: str, document: object = DOCUMENT) -> FoundNodes:
     return compile(path, "jayway").find(document)
 
 

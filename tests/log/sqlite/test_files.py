@@ -20,8 +20,8 @@ from tests.contracts.log_contract import EVERYTHING, ORDERS, kill_in_mid_append,
 from tests.log.sqlite.opening import open_writer as open_log_writer
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, LogUnavailable
 from tidings.log.sqlite.entries import LOG
-from tidings.log.sqlite.files import FileKind, open_reader, open_writer
 from tidings.log.sqlite.reader import SqliteLogReader
+from tidings.sqlite.files import FileKind, open_reader, open_writer
 
 KIND = FileKind("the box", application_id=77, version=1, schema=("CREATE TABLE box (thing)",))
 

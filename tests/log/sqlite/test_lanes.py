@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.contracts.lanes_contract import ONE, TWO, LanesContract, Left, body_of, entries_of
 from tidings.errors import DataFolderUnusable
-from tidings.log.block import packed
+from tidings.lanes.sqlite import writer as lanes_module
+from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.bodies import Lost, lost_since
+from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.port import LanesReader, LanesWriter, Routed
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, embedded
-from tidings.log.sqlite import lanes as lanes_module
-from tidings.log.sqlite.bodies import Lost, lost_since
-from tidings.log.sqlite.lanes import SqliteLanesReader, SqliteLanesWriter
 
 lost = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 1)), st.integers(1, 30))
 

@@ -19,7 +19,7 @@ from tidings.log.port import Draft, Limit, Retention
 from tidings.log.position import COMMANDS, EMBEDDED, Position, embedded
 from tidings.log.sqlite import reader as reader_module
 from tidings.log.sqlite.entries import LEAP, size_of
-from tidings.log.sqlite.reader import Cut, SqliteLogReader
+from tidings.log.sqlite.reader import BatchEnd, SqliteLogReader
 
 
 def a_log(folder: Path, *drafts: Draft) -> SqliteLogReader:
@@ -34,13 +34,13 @@ def a_log(folder: Path, *drafts: Draft) -> SqliteLogReader:
 def test_a_cut_is_bounded_by_entries_and_by_bytes(tmp_path: Path) -> None:
     log = a_log(tmp_path, *(a_draft(data=b"x" * 100) for _ in range(10)))
     one = size_of(a_draft(data=b"x" * 100))
-    assert log.cut({}, Limit(entries=4)) == Cut(4, 4, 4 * one)
-    assert log.cut(embedded(4), Limit(entries=100)) == Cut(10, 6, 6 * one)
-    assert log.cut({}, Limit(entries=100, bytes=3 * one)) == Cut(3, 3, 3 * one)
-    assert log.cut({}, Limit(entries=100, bytes=3 * one - 1)) == Cut(2, 2, 2 * one)
-    assert log.cut({}, Limit(entries=100, bytes=1)) == Cut(1, 1, one)
-    assert log.cut(embedded(10), Limit()) == Cut(10, 0, 0)
-    assert log.cut(embedded(99), Limit()) == Cut(99, 0, 0)
+    assert log.cut({}, Limit(entries=4)) == BatchEnd(4, 4, 4 * one)
+    assert log.cut(embedded(4), Limit(entries=100)) == BatchEnd(10, 6, 6 * one)
+    assert log.cut({}, Limit(entries=100, bytes=3 * one)) == BatchEnd(3, 3, 3 * one)
+    assert log.cut({}, Limit(entries=100, bytes=3 * one - 1)) == BatchEnd(2, 2, 2 * one)
+    assert log.cut({}, Limit(entries=100, bytes=1)) == BatchEnd(1, 1, one)
+    assert log.cut(embedded(10), Limit()) == BatchEnd(10, 0, 0)
+    assert log.cut(embedded(99), Limit()) == BatchEnd(99, 0, 0)
 
 
 def test_a_cut_passes_commands_without_counting_them(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tidings import config
 from tidings.clock import Instant
 from tidings.log.port import Draft, Limit, Retention, Share
 from tidings.log.position import Offset, TopicNumber, embedded
-from tidings.log.sqlite.slices import SqliteSlices
+from tidings.log.sqlite.topic_slices import SqliteSlices
 from tidings.log.sqlite.writer import SqliteLogWriter
 
 TOPIC = TopicNumber(1)

@@ -25,7 +25,7 @@ from tidings.log.position import embedded
 from tidings.log.sqlite import writer as writer_module
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
-from tidings.log.wake import Listener
+from tidings.log.wake import WakeListener
 
 
 @pytest.fixture(autouse=True)
@@ -356,7 +356,7 @@ def test_retention_stops_at_the_first_young_entry_of_a_topic(tmp_path: Path) -> 
 def test_every_commit_rings_the_log_bell(tmp_path: Path) -> None:
     async def steps() -> None:
         async with opened(open_writer(tmp_path)) as writer:
-            listener = Listener(tmp_path, "log")
+            listener = WakeListener(tmp_path, "log")
             assert not listener.wait(0)
             await writer.append([a_draft()])
             assert await listener.wait_async(30)

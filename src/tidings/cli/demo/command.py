@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli.command import Hub, with_exit_code
+from tidings.cli.hub_command import Hub, with_exit_code
 from tidings.cli.serve import Config, Data, Port, config_file, settings_of
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 from tidings.cli.demo import view
 from tidings.cli.demo.scene import MARKER, Scene
-from tidings.cli.show import print_error, say
+from tidings.cli.output import print_error, say
 from tidings.client.http import HubClient
 from tidings.config import Settings
 from tidings.errors import DataFolderUnusable, HubProblem, HubUnreachable
-from tidings.serve import checks, folder
-from tidings.serve.child import python_environ
+from tidings.serve import folder, start_checks
+from tidings.serve.child_process import python_environ
 from tidings.serve.exit_codes import DONE, FAILED
 from tidings.serve.hub import url_of
 
@@ -33,8 +33,8 @@ _LIVE_EVERY = 0.5
 def run(settings: Settings, config: Path | None, seconds: float | None) -> int:
     """Run the demo until Ctrl-C (or for so many seconds); the exit code. Raises Misconfigured before anything is started."""
     if settings.server.port == 0:
-        settings = replace(settings, server=replace(settings.server, port=checks.free_port(settings.server.host)))
-    checks.check_settings(settings)
+        settings = replace(settings, server=replace(settings.server, port=start_checks.free_port(settings.server.host)))
+    start_checks.check_settings(settings)
     prepare(settings.data)
     signal.signal(signal.SIGTERM, _interrupt)
     with _hub(settings, config) as hub:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tidings.cli.receiver import Arrival, Receiver
+from tidings.cli.receiver import ReceivedRequest, Receiver
 from tidings.client.http import HubClient
 from tidings.errors import HubProblem, HubUnreachable
 from tidings.ids import random_id
@@ -102,7 +102,7 @@ class Scene:
                 continue
             self.published[publisher.topic] += 1
 
-    def _take(self, arrival: Arrival) -> None:
+    def _take(self, arrival: ReceivedRequest) -> None:
         event = arrival.event()
         self.arrived[arrival.path] += 1
         self.recent.append(f"{arrival.path:<14}{event.get('type')}  {json.dumps(event.get('data'))}{_age(event.get('time'))}")

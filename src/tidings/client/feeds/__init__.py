@@ -10,11 +10,11 @@ from tidings.client.feeds.client import FeedClient
 from tidings.client.feeds.dbapi import DbApiStore
 from tidings.client.feeds.discovery import Discovery, Partition
 from tidings.client.feeds.http import Http, PlainHttp
-from tidings.client.feeds.lines import Batch, Checkpoint, Event
-from tidings.client.feeds.plan import FIRST, LAST
-from tidings.client.feeds.run import Handler
+from tidings.client.feeds.lines import Batch, Checkpoint, FeedEvent
+from tidings.client.feeds.reader import Handler
 from tidings.client.feeds.sqlite import SqliteStore
-from tidings.client.feeds.store import Kept, MemoryStore, Store
+from tidings.client.feeds.start_plan import FIRST, LAST
+from tidings.client.feeds.store import MemoryStore, Store, StoredCursor
 from tidings.client.feeds.sync import SyncFeedClient
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ __all__ = [
     "Checkpoint",
     "DbApiStore",
     "Discovery",
-    "Event",
     "FeedClient",
+    "FeedEvent",
     "Handler",
     "Http",
     "HttpxHttp",
-    "Kept",
     "MemoryStore",
     "Partition",
     "PlainHttp",
     "SqliteStore",
     "Store",
+    "StoredCursor",
     "SyncFeedClient",
 ]
 

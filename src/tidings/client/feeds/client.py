@@ -13,10 +13,10 @@ from tidings.client.feeds import answers, discovery
 from tidings.client.feeds.backoff import Backoff
 from tidings.client.feeds.discovery import V1, Discovery
 from tidings.client.feeds.http import Answer, Http, usual_http
-from tidings.client.feeds.lines import Checkpoint, Event, Lines
-from tidings.client.feeds.plan import FIRST
-from tidings.client.feeds.requests import Feed, Wishes
-from tidings.client.feeds.run import Handler, Run, Ways
+from tidings.client.feeds.lines import Checkpoint, FeedEvent, Lines
+from tidings.client.feeds.reader import FeedRun, Handler, ReaderParts
+from tidings.client.feeds.requests import FeedAddress, Wishes
+from tidings.client.feeds.start_plan import FIRST
 from tidings.client.feeds.store import MemoryStore, Store
 from tidings.errors import HubProblem, HubUnreachable, Misconfigured
 
@@ -63,13 +63,13 @@ class FeedClient:
         if partition_count is not None and partition_count < 1:
             raise Misconfigured("there is no such number of partitions", at="partition_count", found=partition_count)
         self.url = url
-        self._feed = Feed(url)
+        self._feed = FeedAddress(url)
         self._count = partition_count
         self._wishes = Wishes(page_size, wait, event_types, event_headers, cursorset)
         self._store: Store = store if store is not None else MemoryStore()
         self._http: Http = http if http is not None else usual_http(url)
         self._headers = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
-        self._ways = Ways(start, ordered, multi, poll_interval, max_batch, backoff or Backoff(), patience)
+        self._ways = ReaderParts(start, ordered, multi, poll_interval, max_batch, backoff or Backoff(), patience)
         self._name = name or self._feed.name
         self._known: Discovery | None = None
         self._types = None if event_types is None else frozenset(one.strip().casefold() for one in event_types)
@@ -104,7 +104,7 @@ class FeedClient:
                 self._known = discovery.read(body)
         return self._known
 
-    async def fetch(self, partition: str | int, cursor: str = FIRST) -> AsyncGenerator[Event | Checkpoint, None]:
+    async def fetch(self, partition: str | int, cursor: str = FIRST) -> AsyncGenerator[FeedEvent | Checkpoint, None]:
         """One page: the events after a cursor, with checkpoints between them. Discovers the feed first if that was not done yet.
 
         Raises TokenStale when the partitions have changed (call `discover`), CursorExpired, HubProblem, HubUnreachable, BadLine.
@@ -119,7 +119,7 @@ class FeedClient:
         """Read the feed, call `handler(tx, batch)` for every batch that ends at a checkpoint, and save its cursor in the same
         transaction. The handler may be a coroutine function. With `follow` False, return when everything there is was read.
         """
-        await Run(self, self._store, self._ways, self._wishes, handler, follow).run()
+        await FeedRun(self, self._store, self._ways, self._wishes, handler, follow).run()
 
     async def close(self) -> None:
         """Let go of connections. The store is the caller's."""
@@ -133,7 +133,7 @@ class FeedClient:
 
     async def pages(
         self, known: Discovery, cursors: Mapping[str, str], wishes: Wishes
-    ) -> AsyncGenerator[list[Event | Checkpoint], None]:
+    ) -> AsyncGenerator[list[FeedEvent | Checkpoint], None]:
         """One page of some partitions as it comes in, without events of types that were not asked for (FCL-21)."""
         async with self._asked(self._feed.page(known, cursors, wishes), _SILENCE + (wishes.wait or 0)) as answer:
             await _check(answer, self.url)
@@ -147,7 +147,7 @@ class FeedClient:
             if said := lines.close():
                 yield said
 
-    def wanted(self, events: Sequence[Event]) -> tuple[Event, ...]:
+    def wanted(self, events: Sequence[FeedEvent]) -> tuple[FeedEvent, ...]:
         """The events of the types asked for: a server is free to send others as well (FCL-21)."""
         if self._types is None:
             return events if isinstance(events, tuple) else tuple(events)
@@ -166,7 +166,7 @@ class FeedClient:
             self._warned.add(what)
             log.warning("%s: %s", self.url, what)
 
-    def _is_wanted(self, event: Event) -> bool:
+    def _is_wanted(self, event: FeedEvent) -> bool:
         try:
             type = _typed.decode(event.raw).type
         except msgspec.MsgspecError:

@@ -37,7 +37,7 @@ def untrusted(server: str, error: ssl.SSLCertVerificationError) -> Misconfigured
     )
 
 
-class Origin(NamedTuple):
+class HttpOrigin(NamedTuple):
     """A server."""
 
     secure: bool
@@ -50,7 +50,7 @@ class Origin(NamedTuple):
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
-def origin_of(url: str) -> Origin:
+def origin_of(url: str) -> HttpOrigin:
     """The server in an address. Raises OSError when there is none: it may have come from a redirect."""
     parts = urlsplit(url)
     try:
@@ -59,11 +59,11 @@ def origin_of(url: str) -> Origin:
         raise OSError(str(error)) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise OSError(f"there is no server in {url[:80]}")
-    return Origin(parts.scheme == "https", parts.hostname, port or (443 if parts.scheme == "https" else 80))
+    return HttpOrigin(parts.scheme == "https", parts.hostname, port or (443 if parts.scheme == "https" else 80))
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ResponseHead:
     """The beginning of an answer; names in lower case."""
 
     status: int
@@ -88,15 +88,15 @@ class Head:
         return int(text) if text.isascii() and text.isdigit() else None
 
 
-class Connection:
+class HttpConnection:
     """One exchange after the other. Whatever goes wrong is an OSError, and the connection is of no further use."""
 
-    def __init__(self, origin: Origin, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, origin: HttpOrigin, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._origin, self._reader, self._writer = origin, reader, writer
         self.is_reusable = False
 
     @classmethod
-    async def to(cls, origin: Origin) -> Self:
+    async def to(cls, origin: HttpOrigin) -> Self:
         context = trusted() if origin.secure else None
         try:
             async with asyncio.timeout(CONNECT):
@@ -104,7 +104,7 @@ class Connection:
         except ssl.SSLCertVerificationError as error:
             raise untrusted(origin.host_header, error) from error
 
-    async def ask(self, target: str, headers: Mapping[str, str], silence: float) -> Head:
+    async def ask(self, target: str, headers: Mapping[str, str], silence: float) -> ResponseHead:
         """Send a request and read how its answer begins."""
         self.is_reusable = False
         usual = {"user-agent": "tidings-feed", "accept": "*/*", "accept-encoding": "identity"}
@@ -118,7 +118,7 @@ class Connection:
             pass
         return head
 
-    async def chunks(self, head: Head, silence: float) -> AsyncIterator[bytes]:
+    async def chunks(self, head: ResponseHead, silence: float) -> AsyncIterator[bytes]:
         """The body, piece by piece. Raises OSError when it is cut off."""
         if head.is_chunked:
             async for piece in self._chunked(silence):
@@ -137,7 +137,7 @@ class Connection:
         self.is_reusable = False
         self._writer.close()
 
-    async def _head(self, silence: float) -> Head:
+    async def _head(self, silence: float) -> ResponseHead:
         first = (await self._line(silence)).split(b" ", 2)
         if len(first) < 2 or not first[0].startswith(b"HTTP/1.") or not first[1].isdigit():
             raise OSError("what answers there speaks no HTTP/1.1")
@@ -151,7 +151,7 @@ class Connection:
         else:
             raise OSError("the answer has too many headers")
         said = headers.get("connection", "").lower()
-        return Head(int(first[1]), headers, said != "close" if first[0] == b"HTTP/1.1" else said == "keep-alive")
+        return ResponseHead(int(first[1]), headers, said != "close" if first[0] == b"HTTP/1.1" else said == "keep-alive")
 
     async def _chunked(self, silence: float) -> AsyncIterator[bytes]:
         while True:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from tidings.client.feeds.store import Kept, moved
+from tidings.client.feeds.store import StoredCursor, moved
 from tidings.errors import Misconfigured
 
 TABLE = (
@@ -30,10 +30,10 @@ class DbApiStore:
         self._style = paramstyle
         self._connection: Any = None
 
-    def load(self, feed: str) -> Mapping[str, Kept]:
+    def load(self, feed: str) -> Mapping[str, StoredCursor]:
         with self.transaction() as tx:
             rows = self._run(tx, "SELECT partition, cursor, finished FROM feed_cursor WHERE feed = ?", (feed,)).fetchall()
-        return {str(partition): Kept(str(cursor), bool(finished)) for partition, cursor, finished in rows}
+        return {str(partition): StoredCursor(str(cursor), bool(finished)) for partition, cursor, finished in rows}
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -45,7 +45,7 @@ class DbApiStore:
             self._roll_back(connection)
             raise
 
-    def save(self, tx: Any, feed: str, partition: str, row: Kept, before: Kept | None) -> None:
+    def save(self, tx: Any, feed: str, partition: str, row: StoredCursor, before: StoredCursor | None) -> None:
         if before is None:
             there = self._run(tx, "SELECT cursor FROM feed_cursor WHERE feed = ? AND partition = ?", (feed, partition))
             if there.fetchone() is not None:

@@ -15,7 +15,7 @@ from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from tidings.client.feeds.connection import Connection, Head, Origin, origin_of
+from tidings.client.feeds.connection import HttpConnection, HttpOrigin, ResponseHead, origin_of
 
 REDIRECTS = 5
 _KEPT = 8
@@ -45,7 +45,7 @@ class PlainHttp:
     """Http over asyncio and nothing else: kept connections, TLS, redirects. No proxies and no compression."""
 
     def __init__(self) -> None:
-        self._idle: dict[Origin, list[Connection]] = {}
+        self._idle: dict[HttpOrigin, list[HttpConnection]] = {}
 
     @asynccontextmanager
     async def get(self, url: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[Answer]:
@@ -73,7 +73,7 @@ class PlainHttp:
             for connection in connections:
                 connection.close()
 
-    async def _asked(self, url: str, headers: Mapping[str, str], silence: float) -> tuple[Connection, Head]:
+    async def _asked(self, url: str, headers: Mapping[str, str], silence: float) -> tuple[HttpConnection, ResponseHead]:
         origin, target = origin_of(url), _target(url)
         idle = self._idle.get(origin, [])
         while idle:
@@ -86,14 +86,14 @@ class PlainHttp:
             except BaseException:
                 connection.close()
                 raise
-        connection = await Connection.to(origin)
+        connection = await HttpConnection.to(origin)
         try:
             return connection, await connection.ask(target, headers, silence)
         except BaseException:
             connection.close()
             raise
 
-    def _give_back(self, origin: Origin, connection: Connection) -> None:
+    def _give_back(self, origin: HttpOrigin, connection: HttpConnection) -> None:
         idle = self._idle.setdefault(origin, [])
         if connection.is_reusable and len(idle) < _KEPT:
             idle.append(connection)

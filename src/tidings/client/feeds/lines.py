@@ -30,7 +30,7 @@ _last: tuple[bytes, Any] = (b"", None)
 """What was decoded last. Asking one event for several things decodes it once; keeping all of a batch would double the cost."""
 
 
-class Event(msgspec.Struct, eq=False, gc=False):
+class FeedEvent(msgspec.Struct, eq=False, gc=False):
     """One event: `raw` is the JSON text of its `data`, byte for byte as it came; `headers` are those of version 1."""
 
     partition: str
@@ -59,7 +59,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(Sequence[Event]):
+class Batch(Sequence[FeedEvent]):
     """Events of one partition up to a checkpoint, in order. `exactly_once` False: the feed may show an event again later.
 
     `since` is the cursor it begins after. `checkpoints` are those of the answer that fall into it: how many of its
@@ -68,7 +68,7 @@ class Batch(Sequence[Event]):
 
     partition: str
     cursor: str
-    events: tuple[Event, ...]
+    events: tuple[FeedEvent, ...]
     exactly_once: bool = False
     since: str = ""
     checkpoints: tuple[tuple[int, str], ...] = ()
@@ -76,14 +76,14 @@ class Batch(Sequence[Event]):
     def __len__(self) -> int:
         return len(self.events)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[FeedEvent]:
         return iter(self.events)
 
     @overload
-    def __getitem__(self, index: int) -> Event: ...
+    def __getitem__(self, index: int) -> FeedEvent: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Event, ...]: ...
-    def __getitem__(self, index: int | slice) -> Event | tuple[Event, ...]:
+    def __getitem__(self, index: slice) -> tuple[FeedEvent, ...]: ...
+    def __getitem__(self, index: int | slice) -> FeedEvent | tuple[FeedEvent, ...]:
         return self.events[index]
 
 
@@ -107,7 +107,7 @@ class Lines:
         self._rest: list[bytes] = []
         self._held = 0
 
-    def feed(self, chunk: bytes) -> list[Event | Checkpoint]:
+    def feed(self, chunk: bytes) -> list[FeedEvent | Checkpoint]:
         """What the lines that this chunk completed say. Raises BadLine, LineTooLong."""
         cut = chunk.rfind(b"\n") + 1
         if not cut:
@@ -120,7 +120,7 @@ class Lines:
         self._hold(chunk[cut:])
         return self._read(whole)
 
-    def close(self) -> list[Event | Checkpoint]:
+    def close(self) -> list[FeedEvent | Checkpoint]:
         """The last line, when its LF was left out. What is not whole was cut off, and is read again from the checkpoint."""
         last = b"".join(self._rest).strip()
         self._rest, self._held = [], 0
@@ -141,7 +141,7 @@ class Lines:
     def _too_long(self) -> LineTooLong:
         return LineTooLong("a line of the feed is too long", expected=f"at most {self._limit} bytes")
 
-    def _read(self, whole: bytes) -> list[Event | Checkpoint]:
+    def _read(self, whole: bytes) -> list[FeedEvent | Checkpoint]:
         try:
             lines = _decoder.decode_lines(whole)
         except msgspec.MsgspecError:
@@ -151,8 +151,8 @@ class Lines:
             lines = [line for one in whole.split(b"\n") if (line := _one(one)) is not None]
         return self._said(lines)
 
-    def _said(self, lines: list[_Line]) -> list[Event | Checkpoint]:
-        said: list[Event | Checkpoint] = []
+    def _said(self, lines: list[_Line]) -> list[FeedEvent | Checkpoint]:
+        said: list[FeedEvent | Checkpoint] = []
         add, usual = said.append, self._partition
         for line in lines:
             named = line.partition
@@ -161,7 +161,7 @@ class Lines:
                 raw = bytes(line.data)
                 if raw[0] != _OBJECT and raw[0] != _STRING:
                     self._check_value(raw)
-                add(Event(partition, raw, line.headers))
+                add(FeedEvent(partition, raw, line.headers))
             if line.cursor:
                 add(Checkpoint(partition, line.cursor))
         return said

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tidings.client.feeds.lines import Batch, Checkpoint, Event
+from tidings.client.feeds.lines import Batch, Checkpoint, FeedEvent
 from tidings.errors import FeedUnreadable
 
 
-class Page:
+class AnswerPage:
     """Collects events until a checkpoint of their partition. What comes after the last one is dropped and read again (FCL-06)."""
 
     def __init__(self, asked: Mapping[str, str]) -> None:
         self._asked = dict(asked)
         self._cursors = dict(asked)
-        self._pending: dict[str, list[Event]] = {id: [] for id in asked}
+        self._pending: dict[str, list[FeedEvent]] = {id: [] for id in asked}
         self._ready: dict[str, list[tuple[int, str]]] = {}
         self._seen: set[str] = set()
         self._busy: set[str] = set()
         self.events = 0
         """How many there were, also of types that nobody asked for."""
 
-    def take(self, said: list[Event | Checkpoint], max_batch: int) -> Iterator[Batch]:
+    def take(self, said: list[FeedEvent | Checkpoint], max_batch: int) -> Iterator[Batch]:
         """The batches that this part of the answer filled: up to a checkpoint, and of about `max_batch` events.
 
         Some servers send a checkpoint after every event. What is smaller waits for more of the answer, or for `rest`.
@@ -31,7 +31,7 @@ class Page:
             pending = self._pending.get(one.partition)
             if pending is None:
                 continue
-            if isinstance(one, Event):
+            if isinstance(one, FeedEvent):
                 pending.append(one)
                 continue
             self._seen.add(one.partition)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from tidings.client.feeds.discovery import V1, Discovery
-from tidings.client.feeds.plan import LAST
+from tidings.client.feeds.start_plan import LAST
 from tidings.errors import Misconfigured
 
 RESUME = ""
@@ -33,7 +33,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class FeedAddress:
     """A feed by its address. A query that the address has is kept on every request."""
 
     url: str

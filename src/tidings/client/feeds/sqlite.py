@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tidings.client.feeds.dbapi import TABLE, DbApiStore
-from tidings.client.feeds.store import Kept
+from tidings.client.feeds.store import StoredCursor
 from tidings.errors import Misconfigured
 
 
@@ -52,11 +52,11 @@ class SqliteStore:
             self._connection = opened
         return self._connection
 
-    def load(self, feed: str) -> Mapping[str, Kept]:
+    def load(self, feed: str) -> Mapping[str, StoredCursor]:
         with self._told():
             select = "SELECT partition, cursor, finished FROM feed_cursor WHERE feed = ?"
             found = self.connection.execute(select, (feed,)).fetchall()
-        return {partition: Kept(cursor, bool(finished)) for partition, cursor, finished in found}
+        return {partition: StoredCursor(cursor, bool(finished)) for partition, cursor, finished in found}
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -75,7 +75,7 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
             raise
 
-    def save(self, tx: Any, feed: str, partition: str, row: Kept, before: Kept | None) -> None:
+    def save(self, tx: Any, feed: str, partition: str, row: StoredCursor, before: StoredCursor | None) -> None:
         with self._told():
             self._rows.save(tx, feed, partition, row, before)
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from tidings.client.feeds.client import FeedClient
 from tidings.client.feeds.discovery import Discovery
-from tidings.client.feeds.lines import Checkpoint, Event
-from tidings.client.feeds.plan import FIRST
-from tidings.client.feeds.run import Handler
+from tidings.client.feeds.lines import Checkpoint, FeedEvent
+from tidings.client.feeds.reader import Handler
+from tidings.client.feeds.start_plan import FIRST
 
 
 class SyncFeedClient:
@@ -24,7 +24,7 @@ class SyncFeedClient:
         """See FeedClient.discover."""
         return self._runner.run(self.client.discover())
 
-    def fetch(self, partition: str | int, cursor: str = FIRST) -> Iterator[Event | Checkpoint]:
+    def fetch(self, partition: str | int, cursor: str = FIRST) -> Iterator[FeedEvent | Checkpoint]:
         """See FeedClient.fetch."""
         page = self.client.fetch(partition, cursor)
         try:
@@ -49,5 +49,5 @@ class SyncFeedClient:
         self.close()
 
 
-async def _next(page: Any) -> Event | Checkpoint | None:
+async def _next(page: Any) -> FeedEvent | Checkpoint | None:
     return await anext(page, None)

@@ -3,6 +3,6 @@
 Reads any FeedAPI or ZeroEventHub server. Imports PySpark, so nothing else of the client imports this package.
 """
 
-from tidings.client.spark.source import FORMAT, FeedSource, register
+from tidings.client.spark.source import FORMAT, FeedDataSource, register
 
-__all__ = ["FORMAT", "FeedSource", "register"]
+__all__ = ["FORMAT", "FeedDataSource", "register"]

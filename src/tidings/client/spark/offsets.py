@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from tidings.client.feeds.lines import Event
-from tidings.client.feeds.store import Kept
+from tidings.client.feeds.lines import FeedEvent
+from tidings.client.feeds.store import StoredCursor
 
 _SIZE = 6
 
@@ -47,7 +47,7 @@ class Portion:
         return (self.names[at : at + _SIZE] for at in range(0, len(self.names), _SIZE))
 
 
-def name_of(event: Event) -> bytes:
+def name_of(event: FeedEvent) -> bytes:
     """What an event is recognized by: a CloudEvent by its source and id, anything else by its text."""
     try:
         named = _named.decode(event.raw)
@@ -57,7 +57,7 @@ def name_of(event: Event) -> bytes:
     return blake2b(text, digest_size=_SIZE).digest()
 
 
-def offset_of(kept: Mapping[str, Kept], portions: Iterable[Portion]) -> Offset:
+def offset_of(kept: Mapping[str, StoredCursor], portions: Iterable[Portion]) -> Offset:
     """As Spark keeps it."""
     return {
         "partitions": {id: {"cursor": row.cursor, "finished": row.finished} for id, row in kept.items()},
@@ -67,9 +67,9 @@ def offset_of(kept: Mapping[str, Kept], portions: Iterable[Portion]) -> Offset:
     }
 
 
-def kept_in(offset: Offset) -> dict[str, Kept]:
+def kept_in(offset: Offset) -> dict[str, StoredCursor]:
     """How far every partition was read."""
-    return {id: Kept(row["cursor"], row["finished"]) for id, row in offset["partitions"].items()}
+    return {id: StoredCursor(row["cursor"], row["finished"]) for id, row in offset["partitions"].items()}
 
 
 def portions_in(offset: Offset) -> list[Portion]:

@@ -22,8 +22,8 @@ from typing import Any
 
 from tidings.client.feeds.backoff import Backoff
 from tidings.client.feeds.client import FeedClient
-from tidings.client.feeds.plan import FIRST
-from tidings.client.feeds.requests import Feed, Wishes
+from tidings.client.feeds.requests import FeedAddress, Wishes
+from tidings.client.feeds.start_plan import FIRST
 from tidings.errors import Misconfigured
 
 _KNOWN = {
@@ -62,7 +62,7 @@ class Options:
             raise Misconfigured("there is no such option", found=unknown[0], expected=f"one of {', '.join(_KNOWN.values())}")
         if not named.get("url"):
             raise Misconfigured("the address of the feed is missing", expected='.option("url", "http://…/feeds/orders")')
-        Feed(named["url"])
+        FeedAddress(named["url"])
         types = named.get("eventtypes")
         count = _number(named, "partitioncount", 1, int, None)
         return cls(

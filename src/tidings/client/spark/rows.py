@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from tidings.client.feeds.lines import Event
+from tidings.client.feeds.lines import FeedEvent
 
 COLUMNS = ("id", "source", "type", "subject", "time", "datacontenttype", "data", "attributes")
 DDL = (
@@ -44,7 +44,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 Row = tuple[Any, ...]
 
 
-def record_batch(events: Sequence[Event]) -> pa.RecordBatch:
+def record_batch(events: Sequence[FeedEvent]) -> pa.RecordBatch:
     """The rows of some events."""
     rows = [row_of(event) for event in events]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(COLUMNS)
@@ -52,7 +52,7 @@ def record_batch(events: Sequence[Event]) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=_ARROW)
 
 
-def row_of(event: Event) -> Row:
+def row_of(event: FeedEvent) -> Row:
     """One event as the values of the columns."""
     if not event.raw.startswith(b"{"):
         return (*(None,) * 6, event.data if event.raw.startswith(b'"') else event.raw.decode(), None)

@@ -17,11 +17,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from tidings.client.feeds.client import FeedClient
-from tidings.client.spark.ahead import Ahead
+from tidings.client.spark.look_ahead import Ahead
 from tidings.client.spark.offsets import Offset, Portion, offset_of, portions_in
 from tidings.client.spark.options import Options
+from tidings.client.spark.partition_walk import Events, replay, walk
 from tidings.client.spark.rows import DDL, record_batch
-from tidings.client.spark.walk import Events, replay, walk
 from tidings.errors import HubUnreachable
 
 FORMAT = "tidings-feed"
@@ -32,7 +32,7 @@ log = logging.getLogger("tidings.feeds")
 def register(spark: SparkSession) -> None:
     """Make `format("tidings-feed")` known to a session. On a cluster, Tidings has to be installed for its workers too."""
     _work_with_this_python(spark)
-    spark.dataSource.register(FeedSource)
+    spark.dataSource.register(FeedDataSource)
 
 
 def _work_with_this_python(spark: SparkSession) -> None:
@@ -46,7 +46,7 @@ def _work_with_this_python(spark: SparkSession) -> None:
         context.pythonExec = sys.executable
 
 
-class FeedSource(DataSource):
+class FeedDataSource(DataSource):
     """A feed of any ZeroEventHub or FeedAPI server, as a stream (`spark.readStream`) or as it is now (`spark.read`)."""
 
     @classmethod
@@ -60,7 +60,7 @@ class FeedSource(DataSource):
         return OnceReader(Options.of(dict(self.options)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return FollowingReader(Options.of(dict(self.options)))
+        return FeedStreamReader(Options.of(dict(self.options)))
 
 
 class OnceReader(DataSourceReader):
@@ -81,7 +81,7 @@ class OnceReader(DataSourceReader):
         return _batches(options, lambda client: walk(client, options, partition.value, options.start))
 
 
-class FollowingReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FeedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the feed. `latestOffset` runs in one process for the whole query, `read` in executors, as often as Spark likes."""
 
     def __init__(self, options: Options) -> None:

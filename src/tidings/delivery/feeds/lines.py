@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidings.events.compact import compact_event, compact_payload, on_one_line
+from tidings.events.json_lines import compact_event, compact_payload, on_one_line
 from tidings.events.model import text_of
 from tidings.events.stored import event_from
 from tidings.log.port import Row

@@ -18,7 +18,7 @@ SCANNED = 10_000
 """Hidden events that one page passes over at the most before it ends with a checkpoint."""
 
 
-class Source(Protocol):
+class FeedSource(Protocol):
     """Where a feed's events are read: a topic, or a lane."""
 
     def extent(self) -> Extent:
@@ -28,7 +28,7 @@ class Source(Protocol):
         """As `TopicSlices.slice`."""
 
 
-class Place:
+class PartitionCursor:
     """Where one cursor of a request stands. It reads events of residue `index`, not beyond `bound` where there is one."""
 
     __slots__ = ("bound", "index", "left", "partition", "position", "start")
@@ -44,25 +44,25 @@ class Place:
         return last if self.bound is None else min(last, self.bound)
 
 
-class Wish(NamedTuple):
+class PageRequest(NamedTuple):
     """How much a page may hold, and which types it shows (None: all)."""
 
     entries: int
     types: Types | None = None
 
 
-Found: TypeAlias = list[tuple[Place, Sequence[Row]]]
+Found: TypeAlias = list[tuple[PartitionCursor, Sequence[Row]]]
 """Events in their order: runs of one place each."""
 
 
-class Page:
+class FeedPage:
     """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on.
 
     `whole` is the slice that `next` gave, where it was for one place and all of it. `overtaken`: events were removed before they
     could be read, so that there is nothing to go on from.
     """
 
-    def __init__(self, source: Source, count: int, places: Sequence[Place], wish: Wish) -> None:
+    def __init__(self, source: FeedSource, count: int, places: Sequence[PartitionCursor], wish: PageRequest) -> None:
         self._source = source
         self._count = count
         self._types = wish.types
@@ -111,7 +111,7 @@ class Page:
         self.over = self._hidden >= SCANNED or not self._reading()
         return served
 
-    def _reading(self) -> list[Place]:
+    def _reading(self) -> list[PartitionCursor]:
         """The places that have both events ahead and a share left; unused shares are dealt out again."""
         behind = [place for place in self.places if place.position < place.end(self.last)]
         reading = [place for place in behind if place.left]
@@ -121,16 +121,16 @@ class Page:
             return [place for place in behind if place.left]
         return reading
 
-    def _share(self, group: Sequence[Place]) -> Share:
+    def _share(self, group: Sequence[PartitionCursor]) -> Share:
         residues = tuple(sorted(place.index for place in group))
         return Share() if len(residues) == self._count else Share(self._count, residues)
 
-    def _limit(self, group: Sequence[Place]) -> Limit:
+    def _limit(self, group: Sequence[PartitionCursor]) -> Limit:
         if self._types is not None:
             return SLICE
         return Limit(min(SLICE.entries, sum(place.left for place in group)), SLICE.bytes)
 
-    def _give(self, place: Place, found: Slice) -> Found:
+    def _give(self, place: PartitionCursor, found: Slice) -> Found:
         """All of a slice is for one place."""
         self.whole = found
         self.served += len(found.rows)
@@ -138,7 +138,7 @@ class Page:
         place.position = found.reached
         return [(place, found.rows)] if found.rows else []
 
-    def _deal(self, group: Sequence[Place], found: Slice) -> Found:
+    def _deal(self, group: Sequence[PartitionCursor], found: Slice) -> Found:
         served: Found = []
         by_index = {place.index: place for place in group}
         full: set[int] = set()
@@ -163,7 +163,7 @@ class Page:
         return served
 
 
-def _share_out(entries: int, places: Sequence[Place]) -> None:
+def _share_out(entries: int, places: Sequence[PartitionCursor]) -> None:
     """Give each place its share of so many events; where it does not come out even, those furthest behind get one more."""
     each, over = divmod(entries, len(places))
     for n, place in enumerate(sorted(places, key=lambda one: one.position)):

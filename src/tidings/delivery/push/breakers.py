@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tidings.clock import Clock
-from tidings.delivery.push import breaker
-from tidings.delivery.push.breaker import Breaker, Status
-from tidings.delivery.push.decide import Outcome
+from tidings.delivery.push.egress.probes import Probes
+from tidings.delivery.push.lane import breaker
+from tidings.delivery.push.lane.breaker import Breaker, Status
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.probing import Probing
+from tidings.delivery.push.policy.decision import Outcome
 from tidings.lanes.port import Mark
 from tidings.log.position import Offset
 
@@ -19,7 +19,7 @@ class Breakers:
     Each move says whether lanes send now that did not, or the other way round: then the lane is to be judged anew.
     """
 
-    def __init__(self, ledger: Ledger, probing: Probing, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, probing: Probes, clock: Clock) -> None:
         self._ledger = ledger
         self._probing = probing
         self._clock = clock

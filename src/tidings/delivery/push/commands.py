@@ -11,8 +11,8 @@ import msgspec
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.lane.push_lane import PushLane
-from tidings.delivery.push.recall import Recall, marks_at
-from tidings.delivery.push.store import Applied, Attempted, DeliveryStore, Stage
+from tidings.delivery.push.records.dead_letter_recall import Recall, marks_at
+from tidings.delivery.push.store import AppliedCommand, Attempted, DeliveryStore, Stage
 from tidings.lanes.port import Lanes, Mark
 from tidings.log.commands import (
     Activate,
@@ -79,7 +79,7 @@ class Commands:
             return
         if self._store.result(command.id) is None and not self._engine.ledger.is_applied(command.id):
             result = await self._apply(command)
-            self._engine.ledger.applied(Applied(command.id, self._clock.now(), result))
+            self._engine.ledger.applied(AppliedCommand(command.id, self._clock.now(), result))
 
     async def _apply(self, command: Command) -> str:
         """Do it; "" or why it could not be done.

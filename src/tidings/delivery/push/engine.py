@@ -16,35 +16,35 @@ import msgspec
 
 from tidings.clock import Clock, Instant
 from tidings.config import PushSettings
-from tidings.delivery.push.breaker import Status
 from tidings.delivery.push.breakers import Breakers
-from tidings.delivery.push.credentials import access_of, awaits_consent
-from tidings.delivery.push.decide import BAD_URL, Disable, Outcome, Park, RetryAt, Verdict
+from tidings.delivery.push.egress.probes import Probes
+from tidings.delivery.push.egress.sender import Sender, SendTarget
+from tidings.delivery.push.fair_schedule import Schedule
 from tidings.delivery.push.lane.batches import batch_of
+from tidings.delivery.push.lane.breaker import Status
 from tidings.delivery.push.lane.choice import Attempt, Load, Refill, Take, Wait, choose, takes_next
 from tidings.delivery.push.lane.entries import EXPIRED, Item, Parcel
 from tidings.delivery.push.lane.push_lane import Job, PushLane
 from tidings.delivery.push.lane.saved import decode
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
+from tidings.delivery.push.lane_sweep import neglected
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.outcomes import Outcomes
-from tidings.delivery.push.parcels import Parcels
-from tidings.delivery.push.policy import Policy, policy_of, stream_policy
-from tidings.delivery.push.probing import Probing
+from tidings.delivery.push.policy.decision import BAD_URL, DisableLane, Outcome, Park, RetryAt, Verdict
+from tidings.delivery.push.policy.policy import Policy, policy_of, stream_policy
 from tidings.delivery.push.refills import Refills
+from tidings.delivery.push.request.credentials import access_of, awaits_consent
+from tidings.delivery.push.request.parcels import Parcels
 from tidings.delivery.push.saver import Saver
-from tidings.delivery.push.schedule import Schedule
-from tidings.delivery.push.sender import Sender, Target
-from tidings.delivery.push.store import DeliveryStore, LaneKey, SavedLane, Tally
-from tidings.delivery.push.sweep import neglected
+from tidings.delivery.push.store import DeliveryStore, LaneKey, LaneTally, SavedLane
 from tidings.ids import DeliveryIds
 from tidings.lanes.port import Lanes
 from tidings.log.position import EMBEDDED, LaneNumber
-from tidings.observe.board import Board
+from tidings.observe.part_status import PartStatus
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
 from tidings.registry.rules.entitlements import entitlement
-from tidings.registry.rules.retentions import Kept, Retentions
+from tidings.registry.rules.retention import RetentionPeriod, Retentions
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -73,7 +73,7 @@ class Engine:
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
-        self._adopted: dict[LaneNumber, tuple[Subscription, Kept, str]] = {}
+        self._adopted: dict[LaneNumber, tuple[Subscription, RetentionPeriod, str]] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
         self.mine = around.mine
@@ -88,7 +88,7 @@ class Engine:
         self._outcomes = Outcomes(self.ledger, around.board, around.clock, around.chance)
         self.parcels = Parcels(lanes, store, around.ids, around.hub)
         self._refills = Refills(self.parcels, self._outcomes, self._offer)
-        self._probing = Probing(sender, around.clock, self._probed)
+        self._probing = Probes(sender, around.clock, self._probed)
         self._breakers = Breakers(self.ledger, self._probing, around.clock)
 
     def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
@@ -193,7 +193,7 @@ class Engine:
 
     # ---- lanes come, change and go
 
-    def _adopt(self, subscription: Subscription, kept: Kept, bar: str) -> None:
+    def _adopt(self, subscription: Subscription, kept: RetentionPeriod, bar: str) -> None:
         if self._adopted.get(subscription.lane) == (subscription, kept, bar):
             return
         self._adopted[subscription.lane] = subscription, kept, bar
@@ -222,7 +222,7 @@ class Engine:
         limit = self._settings.open_items
         state = decode(saved.body, (row for _, row in saved.items), limit) if saved else LaneState(limit=limit)
         state.arm(self._clock.now(), self._clock.monotonic(), longest)
-        lane = PushLane(key, name, state, saved.tally if saved else Tally())
+        lane = PushLane(key, name, state, saved.tally if saved else LaneTally())
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
         return lane
@@ -284,7 +284,7 @@ class Engine:
             case Park():
                 if self._breakers.open(lane, job.items[0].offset):
                     self.judge(lane)
-            case Disable(reason):
+            case DisableLane(reason):
                 self.disable(lane, reason)
         if lane.state.breaker.status is Status.REPUBLISHING:
             self._progress(lane)
@@ -309,10 +309,10 @@ class Engine:
         if self._breakers.progress(lane):
             self.judge(lane)
 
-    def _target_of(self, lane: PushLane, policy: Policy) -> Target | None:
+    def _target_of(self, lane: PushLane, policy: Policy) -> SendTarget | None:
         """Where an attempt goes; None: its address cannot be read."""
         try:
-            target = Target(policy.url, *policy.patience, access=policy.access)
+            target = SendTarget(policy.url, *policy.patience, access=policy.access)
         except ValueError:
             return None
         if policy is lane.policy:
@@ -477,7 +477,7 @@ class Around:
     def __init__(
         self,
         clock: Clock,
-        board: Board,
+        board: PartStatus,
         ids: DeliveryIds,
         chance: Callable[[], float] = random.random,
         retention: float = math.inf,

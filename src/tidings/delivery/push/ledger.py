@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from tidings.clock import Instant
-from tidings.delivery.push.causes import target_of
 from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.push_lane import PushLane
-from tidings.delivery.push.store import Applied, Attempted, Burial, Firsts, Flush, LaneKey
+from tidings.delivery.push.records.causes import target_of
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneKey
 from tidings.log.position import Marks, Offset
 
 SLICE_ROWS = 1000
@@ -56,7 +56,7 @@ class Ledger:
         self._notes: dict[LaneKey, Notes] = {}
         self._urgent: dict[LaneKey, None] = {}
         self._attempts = self._copied = 0
-        self._applied: list[Applied] = []
+        self._applied: list[AppliedCommand] = []
         self._commands: Marks | None = None
         self._commanded: dict[LaneKey, None] = {}
         self._being_saved: list[Notes] = []
@@ -108,7 +108,7 @@ class Ledger:
         self.touch(lane)
         self._commanded[lane.key] = None
 
-    def applied(self, command: Applied) -> None:
+    def applied(self, command: AppliedCommand) -> None:
         self._applied.append(command)
         self._soon()
 
@@ -159,7 +159,7 @@ class Ledger:
         self.touch(lane)
         return self._notes[lane.key]
 
-    def _flush(self, notes: Sequence[Notes], applied: Sequence[Applied], commands: Marks | None, at: Instant) -> Flush:
+    def _flush(self, notes: Sequence[Notes], applied: Sequence[AppliedCommand], commands: Marks | None, at: Instant) -> Flush:
         if not self._notes and not self._applied and self._commands is None:
             self.wanted.clear()
         self._being_saved += notes

@@ -7,16 +7,26 @@ from collections.abc import Callable
 from typing import assert_never
 
 from tidings.clock import SECOND, Clock, Instant
-from tidings.delivery.push.causes import TIMEOUTS, target_of
-from tidings.delivery.push.decide import DeadLetter, Delivered, Disable, Outcome, Park, RetryAt, Times, Verdict, after
 from tidings.delivery.push.lane.entries import CLOSING, DUE, EXPIRED, Item
 from tidings.delivery.push.lane.push_lane import Job, PushLane
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.policy import Policy
-from tidings.delivery.push.store import Attempted, Burial, Tally
+from tidings.delivery.push.policy.decision import (
+    BecomeDeadLetter,
+    Delivered,
+    DisableLane,
+    Outcome,
+    Park,
+    RetryAt,
+    Times,
+    Verdict,
+    after,
+)
+from tidings.delivery.push.policy.policy import Policy
+from tidings.delivery.push.records.causes import TIMEOUTS, target_of
+from tidings.delivery.push.store import Attempted, Burial, LaneTally
 from tidings.log.position import Offset
-from tidings.observe.board import BUCKETS, Board
-from tidings.registry.wishes import Tracking
+from tidings.observe.part_status import BUCKETS, PartStatus
+from tidings.registry.delivery_options import Tracking
 
 UNTRACKED = frozenset(("retrying", "waiting"))
 """Facts about the way to an end, kept only where everything is tracked."""
@@ -28,7 +38,7 @@ LAST = Offset((1 << 58) - 1)
 class Outcomes:
     """Applies outcomes. One event loop; nothing here waits."""
 
-    def __init__(self, ledger: Ledger, board: Board, clock: Clock, chance: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, board: PartStatus, clock: Clock, chance: Callable[[], float]) -> None:
         self._ledger = ledger
         self._board = board
         self._clock = clock
@@ -68,10 +78,10 @@ class Outcomes:
                 self._record(lane, item, "retrying", now, outcome, policy)
                 wait = min(max(0.0, (at - now) / SECOND), policy.retry.longest_wait)
                 self._retry(lane, item, at, self._clock.monotonic() + wait, outcome.reason)
-            case DeadLetter(reason):
+            case BecomeDeadLetter(reason):
                 self._record(lane, item, "dead", now, outcome, policy)
                 self._bury(lane, item, reason)
-            case Park() | Disable():
+            case Park() | DisableLane():
                 self._record(lane, item, "waiting", now, outcome, policy)
                 if isinstance(verdict, Park):
                     item.tries = 0
@@ -168,11 +178,11 @@ def _judged(job: Job, verdict: Verdict, now: Instant) -> Verdict:
     elif not state.failing_since:
         state.failing_since = now
     elif now - state.failing_since > job.policy.disable_after * SECOND:
-        return Disable("failing")
+        return DisableLane("failing")
     return verdict
 
 
-def count_failure(tally: Tally, outcome: Outcome) -> None:
+def count_failure(tally: LaneTally, outcome: Outcome) -> None:
     """Count a failed attempt by its kind."""
     tally.failed_attempts += 1
     tally.last_error = outcome.reason

@@ -10,8 +10,8 @@ from tidings.delivery.push.lane.entries import WAITING, Item, Parcel
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.outcomes import Outcomes
-from tidings.delivery.push.parcels import Parcels
-from tidings.delivery.push.policy import Policy
+from tidings.delivery.push.policy.policy import Policy
+from tidings.delivery.push.request.parcels import Parcels
 from tidings.errors import LogUnavailable
 from tidings.lanes.port import LanePage, Mark, PageLimit
 from tidings.log.position import Offset

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.port import LaneDetail
+from tidings.delivery.push.reader import LaneDetail
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 
 
@@ -21,7 +21,7 @@ class LaneKey(NamedTuple):
     partition: Partition
 
 
-class Tally(msgspec.Struct, gc=False):
+class LaneTally(msgspec.Struct, gc=False):
     """What was counted for one lane since it exists. `bytes`: of bodies that were delivered; a batch counts once.
 
     `replays`: rewinds, and orders to send something again.
@@ -55,7 +55,7 @@ class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
     low_number: int = 0
     open_items: int
     next_due: Instant | None
-    tally: Tally
+    tally: LaneTally
     detail: LaneDetail = LaneDetail()
     items: Sequence[tuple[int, bytes]] = ()
     removed: Sequence[int] = ()
@@ -127,7 +127,7 @@ class Stage(IntEnum):
     WAITING = 2
 
 
-class Applied(msgspec.Struct, frozen=True, gc=False):
+class AppliedCommand(msgspec.Struct, frozen=True, gc=False):
     """A command that was applied, or why it could not be."""
 
     id: str
@@ -148,7 +148,7 @@ class Flush(msgspec.Struct, frozen=True, kw_only=True):
     raised: Sequence[tuple[LaneKey, Offset]] = ()
     recalled: Sequence[LaneKey] = ()
     released: Sequence[tuple[LaneKey, Offset]] = ()
-    applied: Sequence[Applied] = ()
+    applied: Sequence[AppliedCommand] = ()
     commands: Marks | None = None
     at: Instant = Instant(0)
 

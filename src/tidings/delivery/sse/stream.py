@@ -17,12 +17,12 @@ from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.lane.entries import Item, Parcel
 from tidings.delivery.push.lane.push_lane import Job, PushLane
 from tidings.delivery.sse.replay import Replay
-from tidings.delivery.sse.wire import (
+from tidings.delivery.sse.socket_protocol import (
     BEGUN,
     LONGEST_WISH,
-    Ending,
+    StreamEnd,
+    StreamOptions,
     Unpacker,
-    Wish,
     ending_message,
     entry_message,
     wish_in,
@@ -61,7 +61,7 @@ class StreamConnection(asyncio.Protocol):
     """A door's connection. `begin` is asked for the lane when the wish is known: it ends the stream or attaches it."""
 
     def __init__(
-        self, engine: Engine, begin: Callable[[StreamConnection, Wish], None], left: Callable[[StreamConnection], None]
+        self, engine: Engine, begin: Callable[[StreamConnection, StreamOptions], None], left: Callable[[StreamConnection], None]
     ):
         self._engine = engine
         self._begin = begin
@@ -116,7 +116,7 @@ class StreamConnection(asyncio.Protocol):
 
     # ---- the lane
 
-    def attach(self, lane: PushLane, replay: Replay | None, wish: Wish) -> None:
+    def attach(self, lane: PushLane, replay: Replay | None, wish: StreamOptions) -> None:
         """Send the lane's entries from now on, as many as are wished for; first what is asked for once more."""
         self._lane, self._replay, self._remaining = lane, replay, wish.number or -1
         # What waited behind a breaker is older than what may have been read meanwhile.
@@ -127,13 +127,13 @@ class StreamConnection(asyncio.Protocol):
             self._transport.write(BEGUN)
         self.wake()
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: StreamEnd) -> None:
         """Tell the door why, and end."""
         if self._transport is not None:
             self._transport.write(ending_message(ending))
         self.close()
 
-    def finish(self, ending: Ending) -> None:
+    def finish(self, ending: StreamEnd) -> None:
         """Send no more and tell the door why. It has a moment to say what its client took, and to close."""
         self._remaining = 0
         if self._transport is not None:
@@ -147,7 +147,7 @@ class StreamConnection(asyncio.Protocol):
 
     def leave(self) -> None:
         """The lane is gone, or streamed no more."""
-        self.finish(Ending.GONE)
+        self.finish(StreamEnd.GONE)
 
     def close(self) -> None:
         """End without a word: the door may come again."""

@@ -6,9 +6,21 @@ from collections.abc import Callable, Mapping
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias, assert_never
 
-from tidings.filters import texts
-from tidings.filters.cesql.tree import Among, Attribute, Call, Chained, Constant, Infix, Like, Node, Prefix, Present, spine
-from tidings.filters.cesql.values import Error, Failed, Value, cast, fits, to_boolean, to_integer, to_string
+from tidings.filters import text_patterns
+from tidings.filters.cesql.tree import (
+    Among,
+    Attribute,
+    Chained,
+    Constant,
+    FunctionCall,
+    Infix,
+    Like,
+    Node,
+    Prefix,
+    Present,
+    spine,
+)
+from tidings.filters.cesql.values import Error, EvaluationFailed, Value, cast, fits, to_boolean, to_integer, to_string
 
 Found: TypeAlias = tuple[Any, ...]
 """The values of an expression's attributes, in the order of its names; None for one that is missing."""
@@ -17,7 +29,7 @@ Run: TypeAlias = Callable[[Found], Value]
 Step: TypeAlias = Callable[[Value, Found], Value]
 """What an operator makes of its left value."""
 
-Watch: TypeAlias = Callable[[Node, Value | Failed], None]
+Watch: TypeAlias = Callable[[Node, Value | EvaluationFailed], None]
 """Is told what came of each part that was evaluated, in that order."""
 
 _ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
@@ -64,13 +76,13 @@ class Compiler:
             case Prefix(_, operand):
                 inner = self.run(operand)
                 return lambda found: _in_range(-to_integer(inner(found)))
-            case Call():
+            case FunctionCall():
                 return self._call(node)
             case Infix() | Like() | Among():
                 return self.run(node)
         assert_never(node)
 
-    def _call(self, node: Call) -> Run:
+    def _call(self, node: FunctionCall) -> Run:
         function = node.function
         if function is None:
             return _no_function(node)
@@ -83,7 +95,7 @@ class Compiler:
             arguments = list(map(cast, values, types))
             try:
                 return call(*arguments)
-            except Failed as failed:
+            except EvaluationFailed as failed:
                 failed.node = node
                 raise
 
@@ -92,7 +104,7 @@ class Compiler:
     def _step(self, node: Chained) -> Step:
         match node:
             case Like(_, pattern, negated):
-                fits_pattern = texts.like_test(pattern)
+                fits_pattern = text_patterns.like_test(pattern)
                 return lambda left, found: fits_pattern(to_string(left)) is not negated
             case Among(_, elements, negated):
                 return _among([self.run(element) for element in elements], negated)
@@ -112,7 +124,7 @@ class Compiler:
         def watched(left: Value, found: Found) -> Value:
             try:
                 value = step(left, found)
-            except Failed as failed:
+            except EvaluationFailed as failed:
                 watch(node, failed)
                 raise
             watch(node, value)
@@ -125,7 +137,7 @@ def _attribute(name: str, number: int | None) -> Run:
     def attribute(found: Found) -> Value:
         value = None if number is None else found[number]
         if value is None:
-            raise Failed(Error.MISSING_ATTRIBUTE, f"there is no attribute {name}")
+            raise EvaluationFailed(Error.MISSING_ATTRIBUTE, f"there is no attribute {name}")
         return value if type(value) in (str, int, bool) else str(value)
 
     return attribute
@@ -137,10 +149,10 @@ def _present(number: int | None) -> Run:
     return lambda found: found[number] is not None
 
 
-def _no_function(node: Call) -> Run:
+def _no_function(node: FunctionCall) -> Run:
     def missing(found: Found) -> Value:
         told = f"there is no function {node.name.upper()} of {len(node.arguments)} arguments"
-        raise Failed(Error.MISSING_FUNCTION, told)
+        raise EvaluationFailed(Error.MISSING_FUNCTION, told)
 
     return missing
 
@@ -179,7 +191,7 @@ def _both(right: Run, work: Callable[[Value, Value], Value]) -> Step:
 def _in_range(number: int) -> int:
     if fits(number):
         return number
-    raise Failed(Error.MATH, f"{number} is no 32-bit integer")
+    raise EvaluationFailed(Error.MATH, f"{number} is no 32-bit integer")
 
 
 def _divided(left: int, right: int) -> int:
@@ -194,7 +206,7 @@ def _remainder(left: int, right: int) -> int:
 
 def _divisor(number: int) -> int:
     if number == 0:
-        raise Failed(Error.MATH, "there is no division by 0")
+        raise EvaluationFailed(Error.MATH, "there is no division by 0")
     return number
 
 

@@ -12,8 +12,8 @@ from tidings.filters.cesql.compiled import Compiler, Found, Run
 from tidings.filters.cesql.functions import FUNCTIONS
 from tidings.filters.cesql.parser import Parser
 from tidings.filters.cesql.tokens import Token
-from tidings.filters.cesql.tree import Attribute, Call, Constant, Node, Present, result_type, walk
-from tidings.filters.cesql.values import Error, Failed, Value, zero
+from tidings.filters.cesql.tree import Attribute, Constant, FunctionCall, Node, Present, result_type, walk
+from tidings.filters.cesql.values import Error, EvaluationFailed, Value, zero
 
 _NOT_ADDRESSABLE = "data"
 
@@ -32,18 +32,18 @@ class Expression:
         """The value and the error, if there was one, for the values of `names` in their order; None is missing."""
         try:
             return self.run(found), None
-        except Failed as failed:
+        except EvaluationFailed as failed:
             return _failed(self.tree, failed)
 
     def passes(self, found: Found) -> bool:
         """True only for the boolean true without an error (SQL-12)."""
         try:
             return self.run(found) is True
-        except Failed:
+        except EvaluationFailed:
             return False
 
 
-class Step(NamedTuple):
+class EvaluatedStep(NamedTuple):
     """What came of one part of an expression; `error` says the kind, `about` the reason."""
 
     text: str
@@ -76,7 +76,7 @@ def accepted(text: object) -> Expression:
     """The expression, as a filter may use it. Raises FilterSyntaxError for unknown functions too (SUB-05)."""
     expression = parse(text)
     for node in walk(expression.tree):
-        if isinstance(node, Call) and node.function is None:
+        if isinstance(node, FunctionCall) and node.function is None:
             raise FilterSyntaxError(
                 f"there is no such function of {len(node.arguments)} arguments",
                 at=f"column {node.start + 1}",
@@ -96,27 +96,27 @@ def passes(expression: Expression, attributes: Mapping[str, object]) -> bool:
     return expression.passes(_found(expression, attributes))
 
 
-def steps(expression: Expression, found: Found) -> list[Step]:
+def steps(expression: Expression, found: Found) -> list[EvaluatedStep]:
     """What came of every part that was evaluated, in that order; the last one is the whole. Literals are left out."""
-    seen: list[tuple[Node, Step]] = []
+    seen: list[tuple[Node, EvaluatedStep]] = []
 
-    def watch(node: Node, outcome: Value | Failed) -> None:
+    def watch(node: Node, outcome: Value | EvaluationFailed) -> None:
         written = expression.text[node.start : node.end]
-        if isinstance(outcome, Failed):
-            seen.append((node, Step(written, *_failed(node, outcome), outcome.about)))
+        if isinstance(outcome, EvaluationFailed):
+            seen.append((node, EvaluatedStep(written, *_failed(node, outcome), outcome.about)))
         elif not isinstance(node, Constant) or node is expression.tree:
-            seen.append((node, Step(written, outcome, None, "")))
+            seen.append((node, EvaluatedStep(written, outcome, None, "")))
 
     try:
         Compiler(_numbers(expression.names), watch).run(expression.tree)(found)
-    except Failed as failed:
+    except EvaluationFailed as failed:
         # Operators to the right of what failed were not reached; the whole has its answer all the same.
         if seen[-1][0] is not expression.tree:
             watch(expression.tree, failed)
     return [step for _, step in seen]
 
 
-def _failed(node: Node, failed: Failed) -> tuple[Value, Error]:
+def _failed(node: Node, failed: EvaluationFailed) -> tuple[Value, Error]:
     """What a node gives when this failure came out of it (SQL-19)."""
     own = failed.value if failed.node is node else None
     return (zero(result_type(node)) if own is None else own), failed.error

@@ -14,10 +14,10 @@ import re
 from typing import NamedTuple, NoReturn
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import texts
+from tidings.filters import text_patterns
 from tidings.filters.cesql.functions import function
-from tidings.filters.cesql.tokens import Kind, Token, tokens
-from tidings.filters.cesql.tree import Among, Attribute, Call, Constant, Infix, Like, Node, Prefix, Present
+from tidings.filters.cesql.tokens import CesqlTokenKind, Token, tokens
+from tidings.filters.cesql.tree import Among, Attribute, Constant, FunctionCall, Infix, Like, Node, Prefix, Present
 from tidings.filters.cesql.values import fits
 
 MAX_CHARACTERS = 4096
@@ -53,7 +53,7 @@ class Parser:
                 found=f"{len(text)} characters",
                 expected=f"at most {MAX_CHARACTERS}",
             )
-        texts.check(text)
+        text_patterns.check(text)
         self._tokens = list(tokens(text))
         self._at = 0
         self._depth = 0
@@ -61,7 +61,7 @@ class Parser:
 
     def whole(self) -> Node:
         node = self._expression(0)
-        if self._next.kind is not Kind.END:
+        if self._next.kind is not CesqlTokenKind.END:
             self._next.refuse("the expression goes on after its end", "an operator or the end")
         return node
 
@@ -89,13 +89,13 @@ class Parser:
     def _binding(self) -> int:
         """The power of the operator that stands next, 0 where none does."""
         token = self._next
-        if token.kind is Kind.SIGN:
+        if token.kind is CesqlTokenKind.SIGN:
             return _POWERS.get(token.text, 0)
-        if token.kind is not Kind.KEYWORD:
+        if token.kind is not CesqlTokenKind.KEYWORD:
             return 0
         if token.text == "NOT":
             token = self._tokens[self._at + 1]
-            return {"LIKE": _LIKE, "IN": _IN}.get(token.text, 0) if token.kind is Kind.KEYWORD else 0
+            return {"LIKE": _LIKE, "IN": _IN}.get(token.text, 0) if token.kind is CesqlTokenKind.KEYWORD else 0
         return {"LIKE": _LIKE, "IN": _IN}.get(token.text) or _POWERS.get(token.text, 0)
 
     def _continued(self, left: _Left, operator: Token, binding: int) -> Node:
@@ -118,11 +118,11 @@ class Parser:
 
     def _like(self, left: _Left, negated: bool) -> Node:
         token = self._take()
-        if token.kind is not Kind.STRING:
+        if token.kind is not CesqlTokenKind.STRING:
             token.refuse("LIKE needs a pattern", "a string")
         pattern = wildcards(token.text)
         try:
-            texts.like_test(pattern)
+            text_patterns.like_test(pattern)
         except FilterSyntaxError as error:
             token.refuse(f"the pattern is refused: {error.what}", "a shorter pattern")
         return Like(left.node, pattern, negated, left.start, token.end)
@@ -130,15 +130,15 @@ class Parser:
     def _operand(self) -> Node:
         token = self._take()
         match token.kind:
-            case Kind.STRING:
+            case CesqlTokenKind.STRING:
                 return Constant(token.text, token.start, token.end)
-            case Kind.DIGITS:
+            case CesqlTokenKind.DIGITS:
                 return self._integer(token, token)
-            case Kind.WORD:
+            case CesqlTokenKind.WORD:
                 return self._named(token)
-            case Kind.KEYWORD:
+            case CesqlTokenKind.KEYWORD:
                 return self._keyword(token)
-            case Kind.SIGN:
+            case CesqlTokenKind.SIGN:
                 return self._signed(token)
         return _refuse_operand(token)
 
@@ -151,14 +151,14 @@ class Parser:
                 return Prefix("NOT", operand, token.start, self._end)
             case "EXISTS":
                 name = self._take()
-                if name.kind is not Kind.WORD or not _NAME.fullmatch(name.text) or self._calls(name):
+                if name.kind is not CesqlTokenKind.WORD or not _NAME.fullmatch(name.text) or self._calls(name):
                     name.refuse("EXISTS needs the name of an attribute", "a name of letters and digits")
                 return Present(name.text.lower(), token.start, name.end)
         return _refuse_operand(token)
 
     def _signed(self, token: Token) -> Node:
         digits = self._next
-        if token.text in "+-" and digits.kind is Kind.DIGITS and digits.start == token.end:
+        if token.text in "+-" and digits.kind is CesqlTokenKind.DIGITS and digits.start == token.end:
             return self._integer(token, self._take())
         if token.text == "-":
             operand = self._expression(_MINUS)
@@ -179,20 +179,20 @@ class Parser:
     def _named(self, token: Token) -> Node:
         if self._calls(token):
             arguments = self._list("an argument is missing", least=0)
-            return Call(token.text, function(token.text, len(arguments)), arguments, token.start, self._end)
+            return FunctionCall(token.text, function(token.text, len(arguments)), arguments, token.start, self._end)
         if not _NAME.fullmatch(token.text):
             token.refuse("this is no name of an attribute", "letters and digits, or ( after the name of a function")
         return Attribute(token.text.lower(), token.start, token.end)
 
     def _calls(self, token: Token) -> bool:
         """Whether the word is the name of a function: a parenthesis follows."""
-        return self._next.kind is Kind.SIGN and self._next.text == "(" and _FUNCTION.fullmatch(token.text) is not None
+        return self._next.kind is CesqlTokenKind.SIGN and self._next.text == "(" and _FUNCTION.fullmatch(token.text) is not None
 
     def _list(self, what: str, least: int) -> tuple[Node, ...]:
         self._need("(")
         if least == 0 and self._sign(")"):
             return ()
-        if self._next.kind is Kind.SIGN and self._next.text == ")":
+        if self._next.kind is CesqlTokenKind.SIGN and self._next.text == ")":
             self._next.refuse(what, _OPERAND)
         found = [self._expression(0)]
         while self._sign(","):
@@ -202,12 +202,12 @@ class Parser:
 
     def _take(self) -> Token:
         token = self._next
-        if token.kind is not Kind.END:
+        if token.kind is not CesqlTokenKind.END:
             self._at += 1
         return token
 
     def _sign(self, text: str) -> bool:
-        if self._next.kind is not Kind.SIGN or self._next.text != text:
+        if self._next.kind is not CesqlTokenKind.SIGN or self._next.text != text:
             return False
         self._at += 1
         return True
@@ -218,7 +218,7 @@ class Parser:
 
 
 def wildcards(pattern: str) -> str:
-    """A LIKE pattern as one of `tidings.filters.texts`: `%` is `*`, `_` is `?`, backslash before either takes it literally."""
+    """A LIKE pattern as one of `text_patterns`: `%` is `*`, `_` is `?`, backslash before either takes it literally."""
     signs = {"%": "*", "_": "?", r"\%": "%", r"\_": "_", "*": r"\*", "?": r"\?", "\\": r"\\"}
     return re.sub(r"\\?[%_]|[*?\\]", lambda found: signs[found[0]], pattern)
 

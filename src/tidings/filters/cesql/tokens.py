@@ -7,12 +7,12 @@ from enum import Enum
 from typing import NoReturn, TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import lexing
+from tidings.filters import lexer
 
 KEYWORDS = frozenset({"AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"})
 
 
-class Kind(Enum):
+class CesqlTokenKind(Enum):
     """What a token is. The text of a keyword is in upper case, that of a string without its quotes."""
 
     KEYWORD = "keyword"
@@ -23,7 +23,7 @@ class Kind(Enum):
     END = "end"
 
 
-Token: TypeAlias = lexing.Token[Kind]
+Token: TypeAlias = lexer.LexerToken[CesqlTokenKind]
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*(?:
@@ -36,13 +36,13 @@ _TOKEN = re.compile(
 )
 
 
-def _meant(kind: Kind, written: str) -> tuple[Kind, str]:
-    if kind is Kind.STRING:
+def _meant(kind: CesqlTokenKind, written: str) -> tuple[CesqlTokenKind, str]:
+    if kind is CesqlTokenKind.STRING:
         return kind, _unescaped(written[1:-1], written[0])
-    if kind is Kind.WORD and written.upper() in KEYWORDS:
-        return Kind.KEYWORD, written.upper()
-    if kind is Kind.WORD and written.isdecimal():
-        return Kind.DIGITS, written
+    if kind is CesqlTokenKind.WORD and written.upper() in KEYWORDS:
+        return CesqlTokenKind.KEYWORD, written.upper()
+    if kind is CesqlTokenKind.WORD and written.isdecimal():
+        return CesqlTokenKind.DIGITS, written
     return kind, written
 
 
@@ -56,4 +56,4 @@ def _no_token(rest: Token) -> NoReturn:
     raise FilterSyntaxError("this sign means nothing here", at=f"column {rest.column}", found=rest.text[0], expected=expected)
 
 
-tokens = lexing.Language(_TOKEN, Kind, _meant, _no_token, " \t\r\n").tokens
+tokens = lexer.Language(_TOKEN, CesqlTokenKind, _meant, _no_token, " \t\r\n").tokens

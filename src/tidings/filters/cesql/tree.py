@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidings.filters.cesql.functions import Function
+from tidings.filters.cesql.functions import CesqlFunction
 from tidings.filters.cesql.values import Type, Value
 
 
@@ -51,11 +51,11 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class FunctionCall:
     """A function with its arguments. `function` is None where no function has this name and number of arguments."""
 
     name: str
-    function: Function | None
+    function: CesqlFunction | None
     arguments: tuple[Node, ...]
     start: int
     end: int
@@ -74,7 +74,7 @@ class Infix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Like:
-    """`LIKE` or `NOT LIKE` and a pattern, which is in the wildcard form of `tidings.filters.texts`."""
+    """`LIKE` or `NOT LIKE` and a pattern, which is in the wildcard form of `tidings.filters.text_patterns`."""
 
     left: Node
     pattern: str
@@ -95,7 +95,7 @@ class Among:
 
 
 Chained: TypeAlias = Infix | Like | Among
-Node: TypeAlias = Constant | Attribute | Present | Prefix | Call | Chained
+Node: TypeAlias = Constant | Attribute | Present | Prefix | FunctionCall | Chained
 
 
 def spine(node: Node) -> tuple[Node, list[Chained]]:
@@ -112,7 +112,7 @@ def result_type(node: Node) -> Type:
     match node:
         case Prefix("-") | Infix(_, "+" | "-" | "*" | "/" | "%"):
             return int
-        case Call(_, Function() as function):
+        case FunctionCall(_, CesqlFunction() as function):
             return function.gives
     return bool
 
@@ -122,7 +122,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Prefix(_, operand):
             return (operand,)
-        case Call(_, _, arguments):
+        case FunctionCall(_, _, arguments):
             return arguments
         case Infix(left, _, right):
             return left, right

@@ -25,7 +25,7 @@ class Error(StrEnum):
     GENERIC = "generic"
 
 
-class Failed(Exception):
+class EvaluationFailed(Exception):
     """Ends an evaluation (SQL-19). `value` is what the failing function gives where that is no zero value."""
 
     def __init__(self, error: Error, about: str, value: Value | None = None) -> None:
@@ -68,7 +68,7 @@ def to_boolean(value: Value) -> bool:
     word = value.lower()
     if word in ("true", "false"):
         return word == "true"
-    raise Failed(Error.CAST, f"{_shown(value)} is no boolean")
+    raise EvaluationFailed(Error.CAST, f"{_shown(value)} is no boolean")
 
 
 def to_integer(value: Value) -> int:
@@ -78,7 +78,7 @@ def to_integer(value: Value) -> int:
     number = int(found[1] + found[2]) if found else HIGHEST + 1
     if fits(number):
         return number
-    raise Failed(Error.CAST, f"{_shown(value)} is no 32-bit integer")
+    raise EvaluationFailed(Error.CAST, f"{_shown(value)} is no 32-bit integer")
 
 
 def _shown(text: str) -> str:

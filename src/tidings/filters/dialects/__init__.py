@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidings.filters.algebra import Filter
-from tidings.filters.dialects import cesql, cloudevents, eventbridge, hermes, horizon, horizon_simple, vng, where
+from tidings.filters.dialects import cesql, cloudevents, eventbridge, hermes, vng, where
+from tidings.filters.dialects.horizon import selection, simple
 
 DIALECTS: Mapping[str, Callable[[object], Filter]] = {
     "where": where.parse,
     "cloudevents": cloudevents.parse,
     "cesql": cesql.parse,
     "eventbridge": eventbridge.parse,
-    "horizon": horizon.parse,
-    "horizon-simple": horizon_simple.parse,
+    "horizon": selection.parse,
+    "horizon-simple": simple.parse,
     "hermes": hermes.parse,
     "vng": vng.parse,
 }

@@ -35,13 +35,13 @@ from tidings.filters.algebra import (
     Filter,
     InNetwork,
     Inside,
-    Kind,
     Literal,
     Not,
     OneOf,
     Order,
     Text,
     TextOp,
+    ValueKind,
     all_of,
     any_of,
     literal,
@@ -112,14 +112,14 @@ class _Reader:
             return self._object(path, raw, at, depth)
         found = self._alternatives(raw, ITEM, at)
         part = Always(True) if found.there else found.part
-        parts: list[Filter] = [] if part == Always(False) else [Inside(path, Kind.VALUE, part)]
-        return any_of(*parts, *([Not(Inside(path, Kind.VALUE, Always(True)))] if found.absent else []))
+        parts: list[Filter] = [] if part == Always(False) else [Inside(path, ValueKind.VALUE, part)]
+        return any_of(*parts, *([Not(Inside(path, ValueKind.VALUE, Always(True)))] if found.absent else []))
 
     def _object(self, path: DataPath, raw: object, at: str, depth: int) -> Filter:
         """Where there is no object at all, a pattern that only wants fields to be absent is satisfied too."""
         fields = self._fields(raw, at, depth, self._inner)
-        inside = Inside(path, Kind.OBJECT, fields)
-        return any_of(inside, Not(Inside(path, Kind.OBJECT, Always(True)))) if _satisfied_by_nothing(raw) else inside
+        inside = Inside(path, ValueKind.OBJECT, fields)
+        return any_of(inside, Not(Inside(path, ValueKind.OBJECT, Always(True)))) if _satisfied_by_nothing(raw) else inside
 
     def _alternatives(self, raw: object, path: Path, at: str) -> _Found:
         if not isinstance(raw, list) or not raw:

@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import backtracking
-from tidings.filters.algebra import Always, Compare, Each, Filter, Order, Over, Text, TextOp, all_of, literal
+from tidings.filters import backtracking_regex
+from tidings.filters.algebra import Always, Compare, Each, Filter, Order, Quantifier, Text, TextOp, all_of, literal
 from tidings.filters.dialects.documents import placed
 from tidings.filters.paths import ITEM, AvroTextsPath, HeaderPath, Path, QueryTextPath, QueryTextsPath, ValuesPath, compiled
 
@@ -74,8 +74,8 @@ def _filter(kind: str, raw: Mapping[str, Any], at: str) -> Filter:
     return placed(f"{at}.path", lambda: _queried(path, over, matcher))
 
 
-def _queried(path: str, over: Over, matcher: str) -> Filter:
-    found = compiled(path, backtracking.is_allowed())
+def _queried(path: str, over: Quantifier, matcher: str) -> Filter:
+    found = compiled(path, backtracking_regex.is_allowed())
     if _FUNCTION.search(path) and path.rstrip().endswith(")"):
         return Always(False)
     if found.definite:
@@ -91,13 +91,13 @@ def _fits(path: Path, matcher: str) -> Compare | Text:
     return Compare(path, Order.EQ, literal(matcher))
 
 
-def _over(raw: Mapping[str, Any], at: str) -> Over:
+def _over(raw: Mapping[str, Any], at: str) -> Quantifier:
     strategy = raw.get("matchingStrategy", "all")
     match strategy.lower() if isinstance(strategy, str) else strategy:
         case "all":
-            return Over.EVERY
+            return Quantifier.EVERY
         case "any":
-            return Over.SOME
+            return Quantifier.SOME
     raise FilterSyntaxError(
         "this matching strategy is not known", at=f"{at}.matchingStrategy", found=strategy, expected="all or any"
     )

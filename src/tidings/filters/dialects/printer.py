@@ -26,7 +26,7 @@ from tidings.filters.algebra import (
     Text,
     TextOrder,
 )
-from tidings.filters.dialects.words import BARE, RESERVED
+from tidings.filters.dialects.where_tokens import BARE, RESERVED
 from tidings.filters.paths import (
     AttributePath,
     AttributesPath,

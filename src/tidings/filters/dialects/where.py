@@ -24,7 +24,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import texts
+from tidings.filters import text_patterns
 from tidings.filters.algebra import (
     Always,
     Compare,
@@ -42,7 +42,7 @@ from tidings.filters.algebra import (
     literal,
     there_but_not,
 )
-from tidings.filters.dialects.words import Kind, Token, tokens
+from tidings.filters.dialects.where_tokens import Token, WhereTokenKind, tokens
 from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, Path
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class _Parser:
 
     def whole(self) -> Filter:
         found = self._either()
-        if self._next.kind is not Kind.END:
+        if self._next.kind is not WhereTokenKind.END:
             self._next.refuse("the filter goes on after its end", "and, or, or the end of the filter")
         return found
 
@@ -114,19 +114,19 @@ class _Parser:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             start.refuse("the filter has too many conditions", f"at most {MAX_CONDITIONS}")
-        if start.kind is Kind.WORD and start.text in ("true", "false"):
+        if start.kind is WhereTokenKind.WORD and start.text in ("true", "false"):
             self._take()
             return Always(start.text == "true")
         if self._word("exists"):
             return Exists(self._path())
-        if start.kind is Kind.NAME and start.text == "sql":
+        if start.kind is WhereTokenKind.NAME and start.text == "sql":
             self._take()
             return self._sql() if self._sign("(") else self._compared(self._places([_member(start)]))
         return self._compared(self._path())
 
     def _sql(self) -> Filter:
         token = self._take()
-        if token.kind is not Kind.QUOTED:
+        if token.kind is not WhereTokenKind.QUOTED:
             token.refuse("sql() takes an expression", "a text in quotes")
         found = _placed(token, lambda: cesql_of(token.text))
         self._need_sign(")")
@@ -134,9 +134,9 @@ class _Parser:
 
     def _compared(self, path: Path) -> Filter:
         token = self._take()
-        if token.kind is Kind.SIGN and token.text in _ORDERS:
+        if token.kind is WhereTokenKind.SIGN and token.text in _ORDERS:
             return self._ordered(path, _ORDERS[token.text])
-        if token.kind is Kind.WORD:
+        if token.kind is WhereTokenKind.WORD:
             match token.text:
                 case "exists":
                     return Exists(path)
@@ -161,9 +161,9 @@ class _Parser:
 
     def _negated(self, path: Path) -> Filter:
         token = self._take()
-        if token.kind is Kind.WORD and token.text == "exists":
+        if token.kind is WhereTokenKind.WORD and token.text == "exists":
             return Not(Exists(path))
-        if token.kind is Kind.WORD and (token.text == "in" or token.text in _TEXT_OPS):
+        if token.kind is WhereTokenKind.WORD and (token.text == "in" or token.text in _TEXT_OPS):
             return there_but_not(self._looked_for(path, token))
         return token.refuse("`not` is not followed by an operator", "in, like, starts, ends, contains, matches or exists")
 
@@ -174,7 +174,7 @@ class _Parser:
         if op in (TextOp.PREFIX, TextOp.SUFFIX) and not self._word("with"):
             self._next.refuse(f"`{word.text}` is followed by `with`", "with")
         token = self._take()
-        if token.kind is not Kind.QUOTED:
+        if token.kind is not WhereTokenKind.QUOTED:
             token.refuse(f"`{op}` needs a text", "a text in quotes")
         return _placed(token, lambda: Text(path, op, token.text))
 
@@ -189,25 +189,25 @@ class _Parser:
     def _value(self) -> Literal:
         token = self._take()
         match token.kind:
-            case Kind.QUOTED:
+            case WhereTokenKind.QUOTED:
                 return _placed(token, lambda: literal(token.text))
-            case Kind.NUMBER:
+            case WhereTokenKind.NUMBER:
                 return _number(token)
-            case Kind.WORD if token.text in _CONSTANTS:
+            case WhereTokenKind.WORD if token.text in _CONSTANTS:
                 return Literal(_CONSTANTS[token.text])
         return token.refuse("a value is missing", "a text in quotes, a number, true, false or null")
 
     def _path(self) -> Path:
         token = self._next
-        if token.kind is Kind.ATTRIBUTE:
+        if token.kind is WhereTokenKind.ATTRIBUTE:
             return AttributePath(self._attribute())
-        if token.kind is Kind.SIGN and token.text == "[":
+        if token.kind is WhereTokenKind.SIGN and token.text == "[":
             return self._places([])
-        if token.kind not in (Kind.NAME, Kind.QUOTED):
-            hint = "; a member of this name needs quotes" if token.kind is Kind.WORD else ""
+        if token.kind not in (WhereTokenKind.NAME, WhereTokenKind.QUOTED):
+            hint = "; a member of this name needs quotes" if token.kind is WhereTokenKind.WORD else ""
             token.refuse("a condition begins with a path", f"a member name, @attribute, not or ({hint}")
         self._take()
-        if token.kind is Kind.NAME and token.text == "text" and self._sign("("):
+        if token.kind is WhereTokenKind.NAME and token.text == "text" and self._sign("("):
             name = self._attribute()
             self._need_sign(")")
             return AttributeTextPath(name)
@@ -215,7 +215,7 @@ class _Parser:
 
     def _attribute(self) -> str:
         token = self._take()
-        if token.kind is not Kind.ATTRIBUTE:
+        if token.kind is not WhereTokenKind.ATTRIBUTE:
             token.refuse("text() takes an attribute", "@ and its name")
         return _placed(token, lambda: AttributePath(token.text)).name
 
@@ -227,7 +227,7 @@ class _Parser:
                 self._need_sign("]")
             elif self._sign("."):
                 token = self._take()
-                if token.kind not in (Kind.NAME, Kind.QUOTED, Kind.WORD):
+                if token.kind not in (WhereTokenKind.NAME, WhereTokenKind.QUOTED, WhereTokenKind.WORD):
                     token.refuse("a member name is missing after the dot", "a name, or a text in quotes")
                 steps.append(_member(token))
             else:
@@ -235,23 +235,23 @@ class _Parser:
 
     def _index(self) -> int:
         token = self._take()
-        if token.kind is not Kind.NUMBER or not token.text.isdecimal() or len(token.text) > 9:
+        if token.kind is not WhereTokenKind.NUMBER or not token.text.isdecimal() or len(token.text) > 9:
             token.refuse("this is no array index", "a number from 0 to 999999999")
         return int(token.text)
 
     def _take(self) -> Token:
         token = self._next
-        if token.kind is not Kind.END:
+        if token.kind is not WhereTokenKind.END:
             self._next = next(self._tokens)
         return token
 
     def _word(self, text: str) -> bool:
-        return self._skip(Kind.WORD, text)
+        return self._skip(WhereTokenKind.WORD, text)
 
     def _sign(self, text: str) -> bool:
-        return self._skip(Kind.SIGN, text)
+        return self._skip(WhereTokenKind.SIGN, text)
 
-    def _skip(self, kind: Kind, text: str) -> bool:
+    def _skip(self, kind: WhereTokenKind, text: str) -> bool:
         if self._next.kind is not kind or self._next.text != text:
             return False
         self._take()
@@ -264,8 +264,8 @@ class _Parser:
 
 def _member(token: Token) -> str:
     """The member name as written: a reserved word after a dot keeps its letter case."""
-    name = token.text if token.kind is Kind.QUOTED else token.written
-    _placed(token, lambda: texts.check(name))
+    name = token.text if token.kind is WhereTokenKind.QUOTED else token.written
+    _placed(token, lambda: text_patterns.check(name))
     return name
 
 

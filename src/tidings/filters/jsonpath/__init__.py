@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters.jsonpath import jayway_grammar, standard_grammar
-from tidings.filters.jsonpath.finding import Compiled, Flavor, Found, Hits, Location, Lost, Run
+from tidings.filters.jsonpath.compiled_path import CompiledPath, Flavor, FoundNodes, Hits, Location, Lost, PathRun
+from tidings.filters.jsonpath.jayway import grammar
+from tidings.filters.jsonpath.standard import grammar as standard_grammar
 from tidings.filters.jsonpath.work import Work, WorkExceeded
 
-__all__ = ["Flavor", "Found", "JsonPath", "Location", "Work", "WorkExceeded", "compile"]
+__all__ = ["Flavor", "FoundNodes", "JsonPath", "Location", "Work", "WorkExceeded", "compile"]
 
 
 class JsonPath:
@@ -21,7 +22,7 @@ class JsonPath:
 
     __slots__ = ("_step", "definite", "flavor", "singular", "text")
 
-    def __init__(self, text: str, flavor: Flavor, compiled: Compiled) -> None:
+    def __init__(self, text: str, flavor: Flavor, compiled: CompiledPath) -> None:
         self.text = text
         self.flavor: Flavor = flavor
         self.definite = compiled.definite
@@ -30,14 +31,14 @@ class JsonPath:
         """The names and indexes of a path that has nothing else; None also when an index counts from the end."""
         self._step = compiled.step
 
-    def find(self, document: object, work: Work | None = None) -> Found:
+    def find(self, document: object, work: Work | None = None) -> FoundNodes:
         """What the path finds in a decoded document. Raises WorkExceeded, nothing else."""
         hits: Hits = []
         try:
-            self._step(document, None, Run(document, Work() if work is None else work), hits)
+            self._step(document, None, PathRun(document, Work() if work is None else work), hits)
         except Lost:
-            return Found(missing=True)
-        return Found(tuple(hits), self.definite and not hits)
+            return FoundNodes(missing=True)
+        return FoundNodes(tuple(hits), self.definite and not hits)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonPath) and (self.text, self.flavor) == (other.text, other.flavor)
@@ -58,5 +59,5 @@ def compile(text: str, flavor: Flavor) -> JsonPath:
         case "rfc9535":
             return JsonPath(text, flavor, standard_grammar.parse(text))
         case "jayway":
-            return JsonPath(text, flavor, jayway_grammar.parse(text))
+            return JsonPath(text, flavor, grammar.parse(text))
     raise FilterSyntaxError("this JSONPath dialect is not known", found=flavor, expected=" or ".join(get_args(Flavor)))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import texts
+from tidings.filters import text_patterns
 
 MAX_LENGTH = 10_000
 MAX_SEGMENTS = 64
@@ -24,7 +24,7 @@ class Cursor:
     def __init__(self, text: object, shift: int = 0) -> None:
         if not isinstance(text, str):
             raise FilterSyntaxError("a path is a text", found=text, expected="a text such as $.order.id")
-        texts.check(text)
+        text_patterns.check(text)
         if len(text) > MAX_LENGTH:
             raise FilterSyntaxError("the path is too long", found=len(text), expected=f"at most {MAX_LENGTH} characters")
         self.text = text

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tidings.errors import FilterSyntaxError
-from tidings.filters import backtracking, texts
-from tidings.filters.jsonpath.finding import Run
+from tidings.filters import backtracking_regex, text_patterns
+from tidings.filters.jsonpath.compiled_path import PathRun
 
 Fits: TypeAlias = Callable[[str], bool]
 
@@ -40,12 +40,12 @@ def java(pattern: str, flags: str) -> Fits:
     dotted = pattern if "d" in flags or "s" in flags else _dotted(pattern, _JAVA_DOT)
     own = "".join(sorted({flag for flag in flags if flag in "ims"}))
     flagged = f"(?{own}:{dotted})" if own else dotted
-    if backtracking.is_allowed() and not texts.is_linear(flagged):
-        return backtracking.trying(flagged.replace(_JAVA_DOT, _JAVA_DOT_SLOWLY), whole=True)
+    if backtracking_regex.is_allowed() and not text_patterns.is_linear(flagged):
+        return backtracking_regex.trying(flagged.replace(_JAVA_DOT, _JAVA_DOT_SLOWLY), whole=True)
     return _fits(flagged, whole=True)
 
 
-def of_document(pattern: str, whole: bool, run: Run) -> Fits:
+def of_document(pattern: str, whole: bool, run: PathRun) -> Fits:
     """A pattern that is a value of the document: what is no pattern fits nothing. Compiled once in an evaluation."""
     known: Fits | None = run.memo.get((pattern, whole))
     if known is None:
@@ -54,7 +54,7 @@ def of_document(pattern: str, whole: bool, run: Run) -> Fits:
     return known
 
 
-def tried(fits: Fits, text: str, run: Run) -> bool:
+def tried(fits: Fits, text: str, run: PathRun) -> bool:
     """Whether the text fits, paid for by its length."""
     run.work.spend(1 + len(text) // _CHARACTERS_A_UNIT)
     return fits(text)
@@ -76,5 +76,5 @@ def _fits(pattern: str, whole: bool) -> Fits:
         raise FilterSyntaxError(
             "the regular expression is too long", found=pattern, expected=f"at most {_MAX_PATTERN} characters"
         )
-    texts.compiled(pattern)  # alone first, so that `)` cannot close what is put around it
-    return texts.searching(rf"\A(?:{pattern})\z" if whole else pattern)
+    text_patterns.compiled(pattern)  # alone first, so that `)` cannot close what is put around it
+    return text_patterns.searching(rf"\A(?:{pattern})\z" if whole else pattern)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tidings.filters.jsonpath.work import Work
 
 
-class Kind(Enum):
+class JsonKind(Enum):
     """What a value is. True is no number."""
 
     NULL = "null"
@@ -23,28 +23,28 @@ class Kind(Enum):
     NONE = "nothing"
 
 
-_KINDS: dict[type, Kind] = {
-    type(None): Kind.NULL,
-    bool: Kind.BOOLEAN,
-    int: Kind.NUMBER,
-    float: Kind.NUMBER,
-    Decimal: Kind.NUMBER,
-    str: Kind.TEXT,
-    list: Kind.ARRAY,
-    dict: Kind.OBJECT,
+_KINDS: dict[type, JsonKind] = {
+    type(None): JsonKind.NULL,
+    bool: JsonKind.BOOLEAN,
+    int: JsonKind.NUMBER,
+    float: JsonKind.NUMBER,
+    Decimal: JsonKind.NUMBER,
+    str: JsonKind.TEXT,
+    list: JsonKind.ARRAY,
+    dict: JsonKind.OBJECT,
 }
 
-_HOLDING = (Kind.ARRAY, Kind.OBJECT)
+_HOLDING = (JsonKind.ARRAY, JsonKind.OBJECT)
 
 ORDERS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-def kind_of(value: object) -> Kind:
+def kind_of(value: object) -> JsonKind:
     """Subclasses count as what they derive from: a number may keep its spelling in a class of its own."""
     known = _KINDS.get(type(value))
     if known is not None:
         return known
-    return next((kind for one, kind in _KINDS.items() if isinstance(value, one)), Kind.NONE)
+    return next((kind for one, kind in _KINDS.items() if isinstance(value, one)), JsonKind.NONE)
 
 
 def exact(number: Any) -> Any:
@@ -77,11 +77,11 @@ def _through(one: object, other: object, work: Work) -> bool:
     return True
 
 
-def _same(one: Any, other: Any, kind: Kind, work: Work) -> bool:
-    if kind is Kind.NUMBER:
+def _same(one: Any, other: Any, kind: JsonKind, work: Work) -> bool:
+    if kind is JsonKind.NUMBER:
         return compared(eq, one, other, work)
     work.spend_on(one, other)
-    return kind is not Kind.NONE and bool(one == other)
+    return kind is not JsonKind.NONE and bool(one == other)
 
 
 def _inner(one: Any, other: Any, work: Work) -> list[tuple[object, object]] | None:
@@ -114,6 +114,6 @@ def _rewriting(number: Any) -> int:
 def in_order(order: Callable[[Any, Any], bool], one: object, other: object, work: Work) -> bool:
     """Two numbers, or two texts in the order of their Unicode code points; nothing else has an order."""
     kind = kind_of(one)
-    if kind is not kind_of(other) or kind not in (Kind.NUMBER, Kind.TEXT):
+    if kind is not kind_of(other) or kind not in (JsonKind.NUMBER, JsonKind.TEXT):
         return False
     return compared(order, one, other, work)

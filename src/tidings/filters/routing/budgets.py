@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from tidings.filters import backtracking
+from tidings.filters import backtracking_regex
 from tidings.filters.algebra import Each, Filter, Inside, Leaf, SlowText
 from tidings.filters.paths import QUERIES
 from tidings.filters.routing.predicates import Predicate, leaves
@@ -19,7 +19,7 @@ Watch: TypeAlias = Callable[[int, Filter, Predicate], Predicate]
 """Wraps the predicate of a route (its number, what is tested)."""
 
 
-class Blocked(Exception):
+class RouteBlocked(Exception):
     """The route has used up its time. The text says so to its owner."""
 
 
@@ -95,15 +95,15 @@ def spending(budget: Budget, test: Predicate, clock: Callable[[], float]) -> Pre
 
     def tested(values: Any, event: int) -> bool:
         if budget.reason is not None:
-            raise Blocked(budget.reason)
+            raise RouteBlocked(budget.reason)
         began = clock()
         try:
-            with backtracking.within(budget.left) as given:
+            with backtracking_regex.within(budget.left) as given:
                 holds = test(values, event)
         finally:
             budget.spend(clock() - began)
         if given.cause and budget.reason is not None:
-            raise Blocked(budget.reason)
+            raise RouteBlocked(budget.reason)
         return holds
 
     return tested

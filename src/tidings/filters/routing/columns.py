@@ -1,7 +1,7 @@
 """Events to columns: of heads and payloads only the paths that filters name are decoded, a list of values per path.
 
 An event that does not decode this way is read path by path with `payload.Payload`. What no column can hold (a search through
-the payload, say) is read for candidates only, through `Stored`.
+the payload, say) is read for candidates only, through `StoredColumns`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 
 from tidings.events.model import NO_JSON
 from tidings.events.stored import HEADERS, event_from
+from tidings.filters.event_values import Read, place_of, reading
 from tidings.filters.paths import (
     AttributePath,
     AttributeTextPath,
@@ -26,10 +27,9 @@ from tidings.filters.paths import (
     QueryTextPath,
     ScalarsPath,
 )
-from tidings.filters.payload import MISSING, UNREADABLE, Payload, is_json, is_shallow
-from tidings.filters.reading import Read, place_of, reading
-from tidings.filters.routing.decoding import NOTHING, TakeRow, attribute_text, header, heads_decoder, payloads_decoder, row_of
-from tidings.filters.routing.made import column_made_of
+from tidings.filters.payload import MISSING, UNREADABLE, PayloadReader, is_json, is_shallow
+from tidings.filters.routing.column_values import column_made_of
+from tidings.filters.routing.decoders import NOTHING, TakeRow, attribute_text, header, heads_decoder, payloads_decoder, row_of
 
 Column: TypeAlias = list[Any]
 SMALL = 500
@@ -49,7 +49,7 @@ def is_column(path: object) -> bool:
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredColumns:
     """Events as they are stored. What no column holds is read from here, for those few events that need it."""
 
     heads: Sequence[bytes]
@@ -70,23 +70,23 @@ class Table:
 
     columns: list[Column]
     payloads: Sequence[bytes | None]
-    stored: Stored
+    stored: StoredColumns
     bad: list[tuple[int, str]] = field(default_factory=list)
 
 
-class Row(msgspec.Struct, gc=False):
+class EventRow(msgspec.Struct, gc=False):
     """The values of one event, by the number of the path, and its payload if that is meant as JSON."""
 
     values: Any
     payload: bytes | None
     head: bytes
     data: bytes | None
-    _stored: Stored | None = None
+    _stored: StoredColumns | None = None
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredColumns:
         if self._stored is None:
-            self._stored = Stored((self.head,), (self.data,))
+            self._stored = StoredColumns((self.head,), (self.data,))
         return self._stored
 
 
@@ -123,9 +123,9 @@ class Reader:
         self.read_payloads(payloads, columns)
         for n, made in self._made:
             columns[n] = made(columns[n])
-        return Table(columns, payloads, Stored(heads, datas), bad)
+        return Table(columns, payloads, StoredColumns(heads, datas), bad)
 
-    def row(self, head: bytes, data: bytes | None) -> Row:
+    def row(self, head: bytes, data: bytes | None) -> EventRow:
         """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
         decoded = self.heads.decode(head)
         payload = payload_of(decoded, data)
@@ -134,7 +134,7 @@ class Reader:
             found = self.take(decoded, root)
         except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it
             found = [column[0] for column in self.read((head,), (data,)).columns]
-        return Row(found, payload, head, data)
+        return EventRow(found, payload, head, data)
 
     def read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
         """Fill in the columns of the data paths, before anything is made of them. A payload of None has no values."""
@@ -146,7 +146,7 @@ class Reader:
         for (n, _), column_of in zip(self._data, self.tree.columns, strict=True):
             columns[n] = column_of(roots)
         for event, _ in failed:
-            payload = Payload(payloads[event])
+            payload = PayloadReader(payloads[event])
             for n, steps in self._data:
                 columns[n][event] = payload.at(steps)
 
@@ -168,7 +168,7 @@ def exactly_at(steps: tuple[str | int, ...]) -> Callable[[bytes | None], Any]:
         try:
             return column_of([decode(NOTHING if payload is None else payload)])[0]
         except UNREADABLE:
-            return Payload(payload).at(steps)
+            return PayloadReader(payload).at(steps)
 
     return exactly
 

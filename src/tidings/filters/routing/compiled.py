@@ -14,13 +14,13 @@ import numpy as np
 from tidings.errors import Malformed
 from tidings.events.stored import event_from
 from tidings.filters.algebra import Filter
-from tidings.filters.meaning import Read, holds, reading
+from tidings.filters.matches import Read, holds, reading
 from tidings.filters.payload import UNREADABLE
 from tidings.filters.routing.budgets import Watch, unwatched
-from tidings.filters.routing.few import OneByOne
-from tidings.filters.routing.index import Index, Pairs, Problem, reason_of
-from tidings.filters.routing.layout import Layout
-from tidings.filters.routing.single import Names, Quick, Single
+from tidings.filters.routing.index import Index, Pairs, RoutingProblem, reason_of
+from tidings.filters.routing.layout import TermLayout
+from tidings.filters.routing.one_by_one import OneByOne
+from tidings.filters.routing.single_event import Names, Quick, Single
 from tidings.filters.routing.terms import terms_of
 
 FEW = 16
@@ -29,17 +29,17 @@ FEW = 16
 _WAIT = 16
 
 
-class Outcome(NamedTuple):
+class RoutingOutcome(NamedTuple):
     """Pairs of event and route that match, those that could not be decided, the events whose head cannot be read, and whether
     the plain reading had to do it."""
 
     pairs: Pairs
-    problems: list[Problem]
+    problems: list[RoutingProblem]
     bad: list[tuple[int, str]]
     fell_back: bool = False
 
 
-class Compiled:
+class CompiledFilters:
     """Filters by the number of their route. Never raises for what an event holds.
 
     With `names`, there is a `quick` way for single events.
@@ -49,21 +49,21 @@ class Compiled:
         self._filters, self._watched, self._names = filters, watched, names
         self._asked = 0
 
-    def match(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Outcome:
+    def match(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> RoutingOutcome:
         """Every filter on every event of a batch."""
         if not self._filters:
-            return Outcome(Pairs(np.empty(0, np.int32), np.empty(0, np.int32)), [], [])
+            return RoutingOutcome(Pairs(np.empty(0, np.int32), np.empty(0, np.int32)), [], [])
         try:
             table = self._index.reader.read(heads, datas)
             pairs, problems = self._index.match(table, len(heads))
             if table.bad:
                 keep = ~np.isin(pairs.events, [event for event, _ in table.bad])
                 pairs = Pairs(pairs.events[keep], pairs.numbers[keep])
-            return Outcome(pairs, problems, table.bad)
+            return RoutingOutcome(pairs, problems, table.bad)
         except Exception:  # whatever it was: one bad filter or event must not keep the others from their events
             return plainly(self._filters, heads, datas)
 
-    def match_one(self, head: bytes, data: bytes | None) -> tuple[list[int], list[Problem], str | None, bool]:
+    def match_one(self, head: bytes, data: bytes | None) -> tuple[list[int], list[RoutingProblem], str | None, bool]:
         """The routes of one event, what could not be decided, why its head cannot be read, and whether it was read plainly."""
         if not self._filters:
             return [], [], None, False
@@ -72,7 +72,7 @@ class Compiled:
             row = way.reader.row(head, data)
         except UNREADABLE as error:
             return [], [], str(error), False
-        problems: list[Problem] = []
+        problems: list[RoutingProblem] = []
         try:
             return way.match(row, problems), problems, None, False
         except Exception:  # as above
@@ -108,9 +108,9 @@ class Compiled:
             _ = self._index
 
     @cached_property
-    def _layout(self) -> Layout:
+    def _layout(self) -> TermLayout:
         with _undisturbed():
-            return Layout((n, term) for n, filter in self._filters.items() for term in terms_of(filter))
+            return TermLayout((n, term) for n, filter in self._filters.items() for term in terms_of(filter))
 
     @cached_property
     def _index(self) -> Index:
@@ -137,7 +137,7 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def plainly(filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequence[bytes | None]) -> Outcome:
+def plainly(filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequence[bytes | None]) -> RoutingOutcome:
     """The plain reading of the algebra for every pair."""
     reads: list[tuple[int, Read]] = []
     bad: list[tuple[int, str]] = []
@@ -146,18 +146,18 @@ def plainly(filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequen
             reads.append((event, reading(event_from(head, data))))
         except Malformed as error:
             bad.append((event, str(error)))
-    return Outcome(*_tried(filters, reads), bad, True)
+    return RoutingOutcome(*_tried(filters, reads), bad, True)
 
 
-def _tried(filters: Mapping[int, Filter], reads: Iterable[tuple[int, Read]]) -> tuple[Pairs, list[Problem]]:
+def _tried(filters: Mapping[int, Filter], reads: Iterable[tuple[int, Read]]) -> tuple[Pairs, list[RoutingProblem]]:
     """The pairs whose filter holds; one that fails is a problem of its pair alone."""
     found: list[tuple[int, int]] = []
-    problems: list[Problem] = []
+    problems: list[RoutingProblem] = []
     for (event, read), (route, filter) in product(reads, filters.items()):
         try:
             if holds(filter, read):
                 found.append((event, route))
         except Exception as error:  # the last line of defense: one bad pair must not stop the batch
-            problems.append(Problem(event, route, reason_of(error)))
+            problems.append(RoutingProblem(event, route, reason_of(error)))
     pairs = np.array(found, np.int32).reshape(-1, 2)
     return Pairs(pairs[:, 0], pairs[:, 1]), problems

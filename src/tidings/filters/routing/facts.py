@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tidings.filters import texts
+from tidings.filters import text_patterns
 from tidings.filters.algebra import AnyOf, Compare, Each, Filter, Inside, OneOf, Text, TextOp
-from tidings.filters.meaning import opened, text_test
+from tidings.filters.matches import opened, text_test
 from tidings.filters.payload import MISSING
 from tidings.filters.routing.codes import Ints, key_of
 from tidings.filters.routing.columns import Column
@@ -73,7 +73,9 @@ class TextFacts:
             joined = [rest for rest in rests if rest.expression is not None and rest.whole is whole]
             for start in range(0, len(joined), _TOGETHER.stop - 1):
                 part = joined[start : start + _TOGETHER.stop - 1]
-                which = texts.together([str(rest.expression) for rest in part], whole) if len(part) in _TOGETHER else None
+                which = (
+                    text_patterns.together([str(rest.expression) for rest in part], whole) if len(part) in _TOGETHER else None
+                )
                 if which is not None:
                     self._together.append(_Together(part, which))
                     rests[:] = [rest for rest in rests if rest not in part]
@@ -169,7 +171,7 @@ def _left_to_test(op: TextOp, pattern: str) -> Callable[[str], bool] | None:
     match op:
         case TextOp.PREFIX | TextOp.SUFFIX:
             return None
-        case TextOp.LIKE if texts.like_parts(pattern) in ((head, texts.ANY), (texts.ANY, tail)):
+        case TextOp.LIKE if text_patterns.like_parts(pattern) in ((head, text_patterns.ANY), (text_patterns.ANY, tail)):
             return None
         case TextOp.REGEX if head and pattern in (f"^{head}", f"^{head}.*"):
             return None
@@ -195,11 +197,11 @@ def _ends(op: TextOp, pattern: str) -> tuple[str, str]:
         case TextOp.SUFFIX:
             return "", pattern
         case TextOp.LIKE:
-            parts = texts.like_parts(pattern) or ("",)
+            parts = text_patterns.like_parts(pattern) or ("",)
             first, last = parts[0], parts[-1]
             return first if isinstance(first, str) else "", last if isinstance(last, str) else ""
         case TextOp.REGEX | TextOp.WHOLE:
-            return texts.literal_head(pattern, op is TextOp.WHOLE), ""
+            return text_patterns.literal_head(pattern, op is TextOp.WHOLE), ""
     return "", ""
 
 

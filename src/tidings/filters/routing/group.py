@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tidings.filters.routing.budgets import Budgets
-from tidings.filters.routing.compiled import Compiled, Outcome
-from tidings.filters.routing.index import Problem
-from tidings.filters.routing.order import small_numbers
-from tidings.filters.routing.single import Names, Quick
+from tidings.filters.routing.compiled import CompiledFilters, RoutingOutcome
+from tidings.filters.routing.index import RoutingProblem
+from tidings.filters.routing.pair_order import small_numbers
+from tidings.filters.routing.single_event import Names, Quick
 from tidings.filters.routing.spec import Numbers, RouteSpec, SetAside
 
 FOREVER = np.iinfo(np.int64).max
@@ -25,7 +25,7 @@ _CHANGED = 64
 _SHARE = 16
 
 
-class Slice(NamedTuple):
+class GroupSlice(NamedTuple):
     """Some events of this group's topics."""
 
     positions: Numbers
@@ -33,7 +33,7 @@ class Slice(NamedTuple):
     datas: Sequence[bytes | None]
 
 
-class Found(NamedTuple):
+class GroupMatches(NamedTuple):
     """The numbers of events in the slice beside those of their routes, and what was set aside. `plainly`: how many events the
     plain reading had to decide."""
 
@@ -56,7 +56,7 @@ class _Base:
     """Routes that were compiled together; their numbers are their places here."""
 
     routes: Sequence[RouteSpec]
-    compiled: Compiled
+    compiled: CompiledFilters
 
 
 class Group:
@@ -105,7 +105,7 @@ class Group:
         group._base.compiled.prepare()
         return group
 
-    def match(self, events: Slice) -> Found:
+    def match(self, events: GroupSlice) -> GroupMatches:
         """Every route of every event; never raises for what an event holds."""
         self._refill(len(events.positions))
         outcomes = [part.match(events.heads, events.datas) for part in self._parts]
@@ -115,7 +115,7 @@ class Group:
         routes = [pair.numbers for pair in pairs] + [np.full(len(everyone), route, np.int32) for route in self._open]
         found = self._in_force(np.concatenate(numbers), np.concatenate(routes), events.positions)
         plainly = len(everyone) if any(outcome.fell_back for outcome in outcomes) else 0
-        return Found(*found, self._aside(outcomes, found, events.positions), plainly)
+        return GroupMatches(*found, self._aside(outcomes, found, events.positions), plainly)
 
     @cached_property
     def _once(self) -> bool:
@@ -165,7 +165,7 @@ class Group:
         keep = (self._since[routes] < at) & (at <= self._until[routes])
         return events[keep], routes[keep]
 
-    def _aside(self, outcomes: list[Outcome], found: tuple[Numbers, Numbers], positions: Numbers) -> list[SetAside]:
+    def _aside(self, outcomes: list[RoutingOutcome], found: tuple[Numbers, Numbers], positions: Numbers) -> list[SetAside]:
         bad = {event: reason for outcome in outcomes for event, reason in outcome.bad}
         aside = [_unreadable(event, reason) for event, reason in bad.items()]
         problems = [one for outcome in outcomes for one in outcome.problems if self._governs(one, positions)]
@@ -174,20 +174,20 @@ class Group:
             aside += [self._problem(one) for one in problems if (one.event, one.route) not in matched]
         return aside
 
-    def _governs(self, problem: Problem, positions: Numbers) -> bool:
+    def _governs(self, problem: RoutingProblem, positions: Numbers) -> bool:
         return bool(self._since[problem.route] < positions[problem.event] <= self._until[problem.route])
 
-    def _problem(self, problem: Problem) -> SetAside:
+    def _problem(self, problem: RoutingProblem) -> SetAside:
         return SetAside(problem.event, int(self.lanes[problem.route]), problem.reason)
 
 
-def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets) -> Compiled:
+def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets) -> CompiledFilters:
     numbered = dict(enumerate(routes, first))
     filters = {n: route.filter for n, route in numbered.items() if route.filter is not None}
     lanes = {n: route.lane for n, route in numbered.items()}
     once = len(set(lanes.values())) == len(lanes)
     names = Names(lanes, [route.lane for route in routes if route.filter is None]) if once else None
-    return Compiled(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test), names)
+    return CompiledFilters(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test), names)
 
 
 def _compared(before: Sequence[RouteSpec], now: Sequence[RouteSpec]) -> tuple[set[int], list[RouteSpec]]:

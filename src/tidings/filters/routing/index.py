@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings.filters.paths import DataPath, Path
-from tidings.filters.routing.budgets import Blocked, Watch, unwatched
+from tidings.filters.routing.budgets import RouteBlocked, Watch, unwatched
 from tidings.filters.routing.codes import HIGHEST, Ints
 from tidings.filters.routing.columns import Column, Reader, Table, values_at
 from tidings.filters.routing.facts import facts_of
-from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, Entry, Layout, Of, Slot, Source
+from tidings.filters.routing.layout import MAX_EXCLUDED, MAX_SLOTS, LayoutEntry, Of, Slot, TermLayout, TermSource
 from tidings.filters.routing.predicates import in_table, predicate
 from tidings.filters.routing.rows import Signatures
-from tidings.filters.routing.verdicts import Judged, Verdicts
+from tidings.filters.routing.text_verdicts import JudgedTexts, Verdicts
 
 _CHUNK = 1_000_000
 _FEW = 4
@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
     numbers: Ints
 
 
-class Problem(NamedTuple):
+class RoutingProblem(NamedTuple):
     """A predicate that could not be evaluated for an event."""
 
     event: int
@@ -45,13 +45,13 @@ class Problem(NamedTuple):
 
 def reason_of(error: Exception) -> str:
     """What is told of a predicate that could not be evaluated."""
-    return str(error) if isinstance(error, Blocked) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, RouteBlocked) else f"{type(error).__name__}: {error}"
 
 
 class Index:
     """Finds the routes whose filters hold. Immutable once built, apart from bounded memos; not to be shared between threads."""
 
-    def __init__(self, layout: Layout, watched: Watch = unwatched) -> None:
+    def __init__(self, layout: TermLayout, watched: Watch = unwatched) -> None:
         entries = layout.entries
         self._layout = layout
         self._sources = _sources(entries)
@@ -62,7 +62,7 @@ class Index:
         self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.fact is None], np.int32)
         self._facts = facts_of((layout.numbers[e.fact.path], e.fact, n) for n, e in enumerate(entries) if e.fact is not None)
         self.reader = Reader(layout.paths, layout.exact)
-        self._judged = Judged(layout)
+        self._judged = JudgedTexts(layout)
         leaf_test = in_table(layout.numbers)
         self._predicates = {
             n: watched(entry.route, left, predicate(left, leaf_test))
@@ -72,11 +72,11 @@ class Index:
         self._has_predicate = np.zeros(len(entries), bool)
         self._has_predicate[list(self._predicates)] = True
 
-    def match(self, table: Table, count: int) -> tuple[Pairs, list[Problem]]:
+    def match(self, table: Table, count: int) -> tuple[Pairs, list[RoutingProblem]]:
         """The pairs of event and route, in no order, a route perhaps twice."""
         codes = _Codes(self, table, count)
         verdicts = self._judged.verdicts(table, count) if self._judged else None
-        problems: list[Problem] = []
+        problems: list[RoutingProblem] = []
         found = [
             self._tested(self._slots.tested(pairs, codes, slots), table, verdicts, problems)
             for slots, pairs in self._candidates(codes.known, table, count)
@@ -86,7 +86,7 @@ class Index:
         events, entries = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return Pairs(events, self._routes[entries]), problems
 
-    def fill(self, source: Source, codes: Ints, table: Table) -> None:
+    def fill(self, source: TermSource, codes: Ints, table: Table) -> None:
         """Fill in the row of codes of this source."""
         row, column = self._sources[source], table.columns[source.number]
         if source.of is Of.VALUE:
@@ -95,10 +95,10 @@ class Index:
             exactly = _exactly(self.reader.paths[source.number], table, column)
             codes[row] = self._layout.cuts[source.number].codes(column, exactly)
         else:
-            pieces = codes[self._sources[Source(source.number, Of.PIECE)]]
+            pieces = codes[self._sources[TermSource(source.number, Of.PIECE)]]
             codes[row] = self._signatures.buckets[source.number][pieces + 1]
 
-    def fill_some(self, source: Source, codes: Ints, table: Table, events: list[int]) -> None:
+    def fill_some(self, source: TermSource, codes: Ints, table: Table, events: list[int]) -> None:
         """Fill in the pieces of these events."""
         column = table.columns[source.number]
         exactly = _exactly(self.reader.paths[source.number], table, column)
@@ -108,7 +108,7 @@ class Index:
         codes[self._sources[source], events] = pieces
 
     @property
-    def sources(self) -> dict[Source, int]:
+    def sources(self) -> dict[TermSource, int]:
         return self._sources
 
     def _candidates(self, codes: Ints, table: Table, count: int) -> Iterator[tuple[int, Pairs]]:
@@ -124,7 +124,7 @@ class Index:
                 events = np.arange(start, min(count, start + step), dtype=np.int32)
                 yield MAX_SLOTS, Pairs(np.repeat(events, len(self._scanned)), np.tile(self._scanned, len(events)))
 
-    def _tested(self, pairs: Pairs, table: Table, verdicts: Verdicts | None, problems: list[Problem]) -> Pairs:
+    def _tested(self, pairs: Pairs, table: Table, verdicts: Verdicts | None, problems: list[RoutingProblem]) -> Pairs:
         """The pairs whose predicates hold, where there are any. What texts decide at once is not asked of each."""
         if not self._predicates:
             return pairs
@@ -142,11 +142,11 @@ class Index:
         ]
         return Pairs(pairs.events[keep], pairs.numbers[keep])
 
-    def _holds(self, entry: int, event: int, table: Table, problems: list[Problem]) -> bool:
+    def _holds(self, entry: int, event: int, table: Table, problems: list[RoutingProblem]) -> bool:
         try:
             return self._predicates[entry](table, event)
         except Exception as error:  # the last line of defense: one bad pair must not stop the batch
-            problems.append(Problem(event, int(self._routes[entry]), reason_of(error)))
+            problems.append(RoutingProblem(event, int(self._routes[entry]), reason_of(error)))
             return False
 
 
@@ -185,15 +185,15 @@ def _exactly(path: Path, table: Table, column: Column) -> Callable[[list[int]], 
     return exactly
 
 
-def _sources(entries: list[Entry]) -> dict[Source, int]:
+def _sources(entries: list[LayoutEntry]) -> dict[TermSource, int]:
     """The rows of the code matrix, from 1. A bucket is made from its piece, which therefore comes first."""
-    found: dict[Source, None] = {}
+    found: dict[TermSource, None] = {}
     for entry in entries:
         for slot in entry.slots:
             found[slot.source] = None
         for choice in entry.access:
             if choice.source.of is Of.BUCKET:
-                found[Source(choice.source.number, Of.PIECE)] = None
+                found[TermSource(choice.source.number, Of.PIECE)] = None
             found[choice.source] = None
     ordered = sorted(found, key=lambda source: source.of is Of.BUCKET)
     return {source: row for row, source in enumerate(ordered, 1)}
@@ -222,7 +222,7 @@ class _Layer(NamedTuple):
 class _Slots:
     """The slots of all entries."""
 
-    def __init__(self, entries: list[Entry], sources: dict[Source, int]) -> None:
+    def __init__(self, entries: list[LayoutEntry], sources: dict[TermSource, int]) -> None:
         most = max((len(entry.slots) for entry in entries), default=0)
         self._layers = [_layer([entry.slots[k : k + 1] for entry in entries], sources) for k in range(most)]
 
@@ -238,7 +238,7 @@ class _Slots:
         return Pairs(events, numbers)
 
 
-def _layer(slots: list[list[Slot]], sources: dict[Source, int]) -> _Layer:
+def _layer(slots: list[list[Slot]], sources: dict[TermSource, int]) -> _Layer:
     lines = [_line(found[0], sources) if found else _NO_SLOT for found in slots]
     rows, low, high, *excluded = (np.array(column, np.int32) for column in zip(*lines, strict=True))
     used = np.unique(rows[rows != _NO_SLOT[0]])
@@ -250,6 +250,6 @@ def _layer(slots: list[list[Slot]], sources: dict[Source, int]) -> _Layer:
     )
 
 
-def _line(slot: Slot, sources: dict[Source, int]) -> tuple[int, ...]:
+def _line(slot: Slot, sources: dict[TermSource, int]) -> tuple[int, ...]:
     excluded = (*slot.excluded, _NO_CODE, _NO_CODE)[:MAX_EXCLUDED]
     return sources[slot.source], slot.low, slot.high, *excluded

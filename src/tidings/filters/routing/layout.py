@@ -20,12 +20,12 @@ from tidings.filters.algebra import (
     Exists,
     Filter,
     Inside,
-    Kind,
     Literal,
     OneOf,
     Order,
-    Over,
+    Quantifier,
     Text,
+    ValueKind,
     all_of,
 )
 from tidings.filters.paths import ITEM, Path
@@ -49,7 +49,7 @@ class Of(IntEnum):
     BUCKET = 2
 
 
-class Source(NamedTuple):
+class TermSource(NamedTuple):
     """A column of codes: the values, pieces or buckets of the path with this number."""
 
     number: int
@@ -59,7 +59,7 @@ class Source(NamedTuple):
 class Slot(NamedTuple):
     """The code in this column is between low and high, and is none of those excluded."""
 
-    source: Source
+    source: TermSource
     low: int
     high: int = HIGHEST
     excluded: tuple[int, ...] = ()
@@ -76,7 +76,7 @@ class Slot(NamedTuple):
 class Choice(NamedTuple):
     """A column that can select a term: the codes it allows, which share of all codes they are, and whether that decides it."""
 
-    source: Source
+    source: TermSource
     codes: Sequence[int]
     share: float
     decides: Tested | None
@@ -86,7 +86,7 @@ Fact: TypeAlias = Text | Each | Inside
 
 
 @dataclass(slots=True)
-class Entry:
+class LayoutEntry:
     """One term of one route, laid out."""
 
     route: int
@@ -111,13 +111,13 @@ class _Placed(NamedTuple):
     number: int
 
 
-class Layout:
+class TermLayout:
     """The entries of all terms, the paths they look at by number, and the vocabularies and cuts of these."""
 
     def __init__(self, terms: Iterable[tuple[int, Term]]) -> None:
         self.numbers: dict[Path, int] = {}
         self.words: dict[int, Vocabulary] = {}
-        self._ranks: dict[Source, int] = {}
+        self._ranks: dict[TermSource, int] = {}
         self._cut_at: dict[int, set[object]] = {}
         placed = [(route, [_Placed(test, self._placed(test.filter)) for test in term]) for route, term in terms]
         self.cuts = {number: Cuts(cuts) for number, cuts in self._cut_at.items()}  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ class Layout:
         """Whether no route has several terms, of which several may hold for one event."""
         return len(self.entries) == len({entry.route for entry in self.entries})
 
-    def width(self, source: Source) -> int:
+    def width(self, source: TermSource) -> int:
         """How many codes the column has."""
         return len(self.words[source.number]) if source.of is Of.VALUE else self.buckets(source.number)
 
@@ -178,18 +178,18 @@ class Layout:
             words = self.words[number] = Vocabulary()
         return words
 
-    def _laid_out(self, terms: list[tuple[int, list[_Placed]]]) -> list[Entry]:
+    def _laid_out(self, terms: list[tuple[int, list[_Placed]]]) -> list[LayoutEntry]:
         """Every term gets its most selective column; a second one where many terms share the first."""
         choices = [sorted(self._choices(term), key=_share) for _, term in terms]
         sharing = Counter(found[0].source for found in choices if found)
         entries = []
         for (route, term), found in zip(terms, choices, strict=True):
-            entry = Entry(route, self._access(found, sharing))
+            entry = LayoutEntry(route, self._access(found, sharing))
             self._finish(entry, term)
             entries.append(entry)
         return entries
 
-    def _access(self, choices: list[Choice], sharing: Counter[Source]) -> tuple[Choice, ...]:
+    def _access(self, choices: list[Choice], sharing: Counter[TermSource]) -> tuple[Choice, ...]:
         if not choices:
             return ()
         first, *others = choices
@@ -199,7 +199,7 @@ class Layout:
                     return (first, second) if self._rank(first.source) < self._rank(second.source) else (second, first)
         return (first,)
 
-    def _rank(self, source: Source) -> int:
+    def _rank(self, source: TermSource) -> int:
         """The same two columns in the same order for every entry, so that they share a signature."""
         return self._ranks.setdefault(source, len(self._ranks))
 
@@ -211,18 +211,18 @@ class Layout:
             match test.filter:
                 case Compare(_, Order.EQ, value):
                     words, found = self.words[number], found + 1
-                    yield Choice(Source(number, Of.VALUE), (words.add(value),), 1 / len(words), test)
+                    yield Choice(TermSource(number, Of.VALUE), (words.add(value),), 1 / len(words), test)
                 case OneOf(_, values) if len(values) <= _MAX_CELLS:
                     words, found = self.words[number], found + 1
                     codes = sorted({words.add(value) for value in values})
-                    yield Choice(Source(number, Of.VALUE), codes, len(codes) / len(words), test)
+                    yield Choice(TermSource(number, Of.VALUE), codes, len(codes) / len(words), test)
         if found > 1 or not self.cuts:  # two values select well enough, and cost less than the bucket of a number
             return
         for number, (low, high) in self._ranges(term).items():
             first, last = self.bucket(number, low), self.bucket(number, high)
             share = (last + 1 - first) / self.buckets(number)
             if share <= 0.5:
-                yield Choice(Source(number, Of.BUCKET), range(first, last + 1), share, None)
+                yield Choice(TermSource(number, Of.BUCKET), range(first, last + 1), share, None)
 
     def _ranges(self, term: list[_Placed]) -> dict[int, tuple[int, int]]:
         """The pieces that all plain comparisons of the term leave, per path."""
@@ -235,17 +235,17 @@ class Layout:
                 ranges[number] = max(low, before[0]), min(high, before[1])
         return ranges
 
-    def _finish(self, entry: Entry, term: list[_Placed]) -> None:
+    def _finish(self, entry: LayoutEntry, term: list[_Placed]) -> None:
         """Turn what the access leaves open into a fact, slots and a rest."""
         decided = [choice.decides for choice in entry.access]
         fact = None if entry.access else _best_fact(term)
-        slots: dict[Source, Slot] = {}
+        slots: dict[TermSource, Slot] = {}
         for test, number in term:
             if any(test is one for one in decided):
                 continue
             if test is fact:
                 entry.fact = test.filter  # type: ignore[assignment]
-                if isinstance(test.filter, Each) and test.filter.over is Over.EVERY:
+                if isinstance(test.filter, Each) and test.filter.over is Quantifier.EVERY:
                     entry.rest.append(test.filter)  # that one value satisfies it is not enough
                 continue
             slot = None if number == _NOWHERE else self._slot(test, number)
@@ -258,7 +258,7 @@ class Layout:
         match test.filter:
             case Compare(_, Order.EQ, value):
                 code = self.words[number].add(value)
-                return _unlike(number, ABSENT, code) if test.negated else Slot(Source(number, Of.VALUE), code, code)
+                return _unlike(number, ABSENT, code) if test.negated else Slot(TermSource(number, Of.VALUE), code, code)
             case Compare(_, Order.NE, value) if not test.negated:
                 return _unlike(number, UNNAMED, self.words[number].add(value))
             case Compare(_, op, value) if is_range(test.filter):
@@ -266,15 +266,15 @@ class Layout:
             case OneOf(_, values) if test.negated and len(values) <= MAX_EXCLUDED:
                 return _unlike(number, ABSENT, *(self.words[number].add(value) for value in values))
             case Exists():
-                return Slot(Source(number, Of.VALUE), ABSENT, ABSENT) if test.negated else _unlike(number, UNNAMED)
+                return Slot(TermSource(number, Of.VALUE), ABSENT, ABSENT) if test.negated else _unlike(number, UNNAMED)
         return None
 
     def _piece_slot(self, number: int, op: Order, value: Literal, negated: bool) -> Slot | None:
         low, high = self.cuts[number].range(op, value.value)  # type: ignore[arg-type]
         if not negated:
-            return Slot(Source(number, Of.PIECE), low, high)
+            return Slot(TermSource(number, Of.PIECE), low, high)
         # What is no number is not less and not greater: it is in the opposite of a range that ends at the top only.
-        return Slot(Source(number, Of.PIECE), NO_NUMBER, low - 1) if high == HIGHEST else None
+        return Slot(TermSource(number, Of.PIECE), NO_NUMBER, low - 1) if high == HIGHEST else None
 
 
 def _share(choice: Choice) -> float:
@@ -301,9 +301,9 @@ def _is_fact(filter: Filter) -> bool:
     match filter:
         case Text(path):
             return is_column(path)
-        case Each(path, Over.SOME | Over.EVERY, Compare(_, Order.EQ) | OneOf() | Text()):
+        case Each(path, Quantifier.SOME | Quantifier.EVERY, Compare(_, Order.EQ) | OneOf() | Text()):
             return is_column(path)
-        case Inside(_, Kind.VALUE, part):
+        case Inside(_, ValueKind.VALUE, part):
             return _is_of_item(part) or (isinstance(part, AnyOf) and all(map(_is_of_item, part.parts)))
     return False
 
@@ -316,10 +316,10 @@ def _is_of_item(part: Filter) -> bool:
 
 
 def _unlike(number: int, low: int, *codes: int) -> Slot:
-    return Slot(Source(number, Of.VALUE), low, excluded=codes)
+    return Slot(TermSource(number, Of.VALUE), low, excluded=codes)
 
 
-def _taken(slots: dict[Source, Slot], slot: Slot) -> bool:
+def _taken(slots: dict[TermSource, Slot], slot: Slot) -> bool:
     """Whether there was room for one more slot."""
     before = slots.get(slot.source)
     joined = before.joined(slot) if before else slot

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from tidings.filters.routing.codes import ABSENT, HIGHEST
-from tidings.filters.routing.layout import Entry, Layout, Of, Slot, Source
+from tidings.filters.routing.layout import LayoutEntry, Of, Slot, TermLayout, TermSource
 
 _TABLE = 4096
 _PER_SLOT = 16
@@ -58,15 +58,15 @@ class More(NamedTuple):
     tests: list[tuple[int, Any]]
 
 
-class Done(NamedTuple):
+class DecidedRoutes(NamedTuple):
     """How leaves are finished: which path is usual for ranges, what stands for a piece of a number and for a route, and how an
     entry is tested."""
 
-    layout: Layout
+    layout: TermLayout
     usual: int
     mark: Callable[[int, int], float]
     name: Callable[[int], int]
-    test: Callable[[Entry, list[Slot]], Any]
+    test: Callable[[LayoutEntry, list[Slot]], Any]
 
 
 class Leaf:
@@ -75,18 +75,18 @@ class Leaf:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: list[tuple[Entry, list[Slot]]] = []
+        self._entries: list[tuple[LayoutEntry, list[Slot]]] = []
 
-    def add(self, entry: Entry, slots: list[Slot]) -> None:
+    def add(self, entry: LayoutEntry, slots: list[Slot]) -> None:
         self._entries.append((entry, slots))
 
-    def done(self, how: Done) -> Any:
+    def done(self, how: DecidedRoutes) -> Any:
         """Just the routes, if that is all: a tuple. Otherwise a list: the cuts and sets of the path that is `usual` for ranges,
         with the routes that are decided in every set, and, unless there is nothing in it, the `More`."""
         decided = tuple(how.name(entry.route) for entry, slots in self._entries if not slots and not entry.rest)
         if len(decided) == len(self._entries):
             return decided
-        by_source: dict[Source, list[_Kept]] = {}
+        by_source: dict[TermSource, list[_Kept]] = {}
         rest: list[_Kept] = []
         for entry, slots in self._entries:
             if len(slots) == 1 and not entry.rest:
@@ -96,7 +96,7 @@ class Leaf:
         values = [
             _values(how.layout, source.number, found, rest) for source, found in by_source.items() if source.of is Of.VALUE
         ]
-        usual = by_source.pop(Source(how.usual, Of.PIECE), []) if len(decided) <= _FEW_DECIDED else []
+        usual = by_source.pop(TermSource(how.usual, Of.PIECE), []) if len(decided) <= _FEW_DECIDED else []
         first, *ranges = _ranges(how.usual, usual, rest, decided)
         for source, found in by_source.items():
             ranges += _ranges(source.number, found, rest, ()) if source.of is not Of.VALUE else ()
@@ -109,7 +109,7 @@ class _Kept(NamedTuple):
     """An entry with its open slots, and what stands for its route."""
 
     route: int
-    entry: Entry
+    entry: LayoutEntry
     slots: list[Slot]
 
 
@@ -125,7 +125,7 @@ def _ranges(number: int, entries: list[_Kept], rest: list[_Kept], always: Routes
     return [*found, _pieces(number, others, rest, ())] if others else found
 
 
-def _marked(ranges: Ranges, how: Done) -> Ranges:
+def _marked(ranges: Ranges, how: DecidedRoutes) -> Ranges:
     return ranges._replace(cuts=tuple(how.mark(ranges.number, int(cut)) for cut in ranges.cuts))
 
 
@@ -145,7 +145,7 @@ def _pieces(number: int, entries: list[_Kept], rest: list[_Kept], always: Routes
     return Ranges(number, cuts, tuple(map(tuple, sets)))
 
 
-def _values(layout: Layout, number: int, entries: list[_Kept], rest: list[_Kept]) -> Values | None:
+def _values(layout: TermLayout, number: int, entries: list[_Kept], rest: list[_Kept]) -> Values | None:
     special = {ABSENT} | {code for kept in entries for code in _edges(kept.slots[0])}
     if len(special) * len(entries) > _TABLE + _PER_SLOT * len(entries):
         rest += entries

@@ -20,7 +20,7 @@ from tidings.filters.algebra import (
     Text,
     TextOrder,
 )
-from tidings.filters.meaning import holds, test_of
+from tidings.filters.matches import holds, test_of
 from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, HeaderPath, Path
 from tidings.filters.routing.columns import is_column
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidings.filters.routing.codes import UNNAMED, Ints
-from tidings.filters.routing.layout import Entry, Layout, Of, Source
+from tidings.filters.routing.layout import LayoutEntry, Of, TermLayout, TermSource
 
 _DENSE = 1 << 20
 _MARKS = 1 << 20
@@ -54,7 +54,7 @@ class _Signature(NamedTuple):
 class Signatures:
     """All signatures of an index. Small tables are dense; larger ones are sorted and searched."""
 
-    def __init__(self, entries: list[Entry], layout: Layout, sources: dict[Source, int]) -> None:
+    def __init__(self, entries: list[LayoutEntry], layout: TermLayout, sources: dict[TermSource, int]) -> None:
         self.buckets = {source.number: _buckets(layout, source) for source in sources if source.of is Of.BUCKET}
         self._signatures: list[_Signature] = []
         # A slice of events without any named value in a column has no candidates by it.
@@ -126,8 +126,8 @@ def _folded(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return (keys ^ (keys >> 20)) & (_MARKS - 1)
 
 
-def _grouped(entries: list[Entry]) -> dict[tuple[Source, ...], list[int]]:
-    grouped: dict[tuple[Source, ...], list[int]] = {}
+def _grouped(entries: list[LayoutEntry]) -> dict[tuple[TermSource, ...], list[int]]:
+    grouped: dict[tuple[TermSource, ...], list[int]] = {}
     for number, entry in enumerate(entries):
         if entry.access:
             grouped.setdefault(tuple(choice.source for choice in entry.access), []).append(number)
@@ -141,7 +141,7 @@ def _offset(codes: tuple[int, ...], widths: tuple[int, ...]) -> int:
     return offset
 
 
-def _buckets(layout: Layout, source: Source) -> Ints:
+def _buckets(layout: TermLayout, source: TermSource) -> Ints:
     """Piece + 1 → bucket, so that no number (piece -1) is bucket 0."""
     pieces = layout.cuts[source.number].pieces
     return np.array([0, *(layout.bucket(source.number, piece) for piece in range(pieces))], np.int32)

@@ -27,7 +27,7 @@ class RouteSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RoutingBatch:
     """Some events, as columns of equal length. Heads are stored heads: flat JSON objects of the attributes."""
 
     positions: Sequence[int]

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Compare, Filter, Literal, Not, OneOf, Order
 from tidings.filters.paths import Path
-from tidings.filters.routing.implied import implied
+from tidings.filters.routing.implied_conditions import implied
 
 MAX_TERMS = 16
 _MAX_TESTS = 32

@@ -15,11 +15,11 @@ from tidings.errors import DataFolderUnusable, LogUnavailable, TidingsError, tol
 from tidings.log.port import Draft
 from tidings.log.position import Offset
 from tidings.log.sqlite.entries import LOG, insert, last_offset, log_file, rewrite_version
-from tidings.log.sqlite.files import open_writer, roll_back, translating, translation
-from tidings.log.sqlite.hold import Hold
 from tidings.log.sqlite.identity import OpenedFile, damage_of
-from tidings.log.sqlite.retention import Sweep
-from tidings.log.sqlite.wal import Wal
+from tidings.log.sqlite.retention import TopicSweep
+from tidings.sqlite.files import open_writer, roll_back, translating, translation
+from tidings.sqlite.lock import FileLock
+from tidings.sqlite.write_ahead_log import Wal
 
 _GUARD_SECONDS = 1.0
 _CONTENT_ERRORS = (sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, sqlite3.IntegrityError)
@@ -85,7 +85,7 @@ class Committer:
         self._last: int | None = None
         self._acknowledged = 0
         self.failure: str | None = None
-        self._hold = Hold(self.path)
+        self._hold = FileLock(self.path)
         try:
             self._connect(create=True)
             self._file = OpenedFile(self.path)
@@ -129,7 +129,7 @@ class Committer:
             self._reopen()
         return Offset(self._last or 0)
 
-    def sweep(self, sweep: Sweep) -> bool:
+    def sweep(self, sweep: TopicSweep) -> bool:
         """One step of retention; whether there may be more to do."""
         with translating(self.path):
             more = sweep.step(self._connection)

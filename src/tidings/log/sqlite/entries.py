@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tidings.log.port import Draft
-from tidings.log.sqlite.files import FileKind, transaction
+from tidings.sqlite.files import FileKind, transaction
 
 LOG = FileKind(
     name="the log",

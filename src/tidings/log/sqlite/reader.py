@@ -17,7 +17,7 @@ from tidings.log.port import Entry, Limit, Page
 from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, TopicNumber, embedded
 from tidings.log.ranges import Columns
 from tidings.log.sqlite.entries import LOG, count, last_offset, log_file
-from tidings.log.sqlite.reading import Reading
+from tidings.sqlite.shared_reader import SharedReader
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -33,7 +33,7 @@ _size = itemgetter(6)
 _CHUNK = 16
 
 
-class Cut(NamedTuple):
+class BatchEnd(NamedTuple):
     """How far a bounded step may go, and what it holds. Commands are not counted."""
 
     end: Offset
@@ -48,7 +48,7 @@ class SqliteLogReader:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = Reading(log_file(folder), LOG)
+        self._file = SharedReader(log_file(folder), LOG)
 
     def read(self, topic: TopicNumber, after: Marks, limit: Limit) -> Page:
         """See `LogReader.read`."""
@@ -72,7 +72,7 @@ class SqliteLogReader:
         offsets, topics, _, _, heads, datas, _ = zip(*rows, strict=True)
         return Columns(offsets, topics, heads, datas)
 
-    def cut(self, after: Marks, limit: Limit) -> Cut:
+    def cut(self, after: Marks, limit: Limit) -> BatchEnd:
         """The largest end such that the entries after `after` up to it are within the limit (one entry always is)."""
         with self._file.statements() as connection:
             end = last_offset(connection)
@@ -80,7 +80,7 @@ class SqliteLogReader:
             count, size, last = connection.execute(_TOTAL, bounds).fetchone()
             if size > limit.bytes and count > 1:
                 return _cut_by_bytes(connection.execute(_SIZES, bounds).fetchall(), limit.bytes)
-        return Cut(Offset(last if count == limit.entries else max(end, _from(after))), count, int(size))
+        return BatchEnd(Offset(last if count == limit.entries else max(end, _from(after))), count, int(size))
 
     def fetch(self, positions: Sequence[Position]) -> Mapping[Position, Entry]:
         """See `LogReader.fetch`."""
@@ -160,10 +160,10 @@ def _fitting(rows: Sequence[Row], room: int) -> Sequence[Row]:
     return rows[: sum(size <= room for size in sizes)]
 
 
-def _cut_by_bytes(rows: Sequence[tuple[Offset, int]], room: int) -> Cut:
+def _cut_by_bytes(rows: Sequence[tuple[Offset, int]], room: int) -> BatchEnd:
     sizes = list(accumulate(size for _, size in rows))
     count = max(1, sum(size <= room for size in sizes))
-    return Cut(rows[count - 1][0], count, sizes[count - 1])
+    return BatchEnd(rows[count - 1][0], count, sizes[count - 1])
 
 
 def _entry(row: Row) -> Entry:

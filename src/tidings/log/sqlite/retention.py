@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tidings.log.port import Retention
 from tidings.log.position import Offset
-from tidings.log.sqlite.files import transaction
+from tidings.sqlite.files import transaction
 
 SLICE_ROWS = 500
 SLICE_BYTES = 2 << 20
@@ -21,7 +21,7 @@ _VACUUM_PAGES = 128
 _SPARE_PAGES = 1024
 
 
-class Sweep:
+class TopicSweep:
     """One walk over the retentions of all topics. Each step is one short transaction on the writer's thread."""
 
     def __init__(self, retentions: Sequence[Retention], routed: Offset) -> None:

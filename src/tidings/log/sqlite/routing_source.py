@@ -14,7 +14,7 @@ from tidings.log.ranges import Columns, Range
 from tidings.log.sqlite.entries import log_file
 from tidings.log.sqlite.identity import damage_of
 from tidings.log.sqlite.reader import SqliteLogReader
-from tidings.log.wake import Listener
+from tidings.log.wake import WakeListener
 
 ALONE = 4000
 """A range of no more entries than this is one task: below it, a second one costs more than it saves."""
@@ -28,7 +28,7 @@ class SqliteRangeReader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._wake: Listener | None = None
+        self._wake: WakeListener | None = None
 
     def pages(self, wanted: Range, limit: Limit) -> Iterator[Columns]:
         """See `RangeReader.pages`."""
@@ -49,7 +49,7 @@ class SqliteRangeReader:
         """See `RangeReader.wait`."""
         if self._wake is None:
             # It hears nothing of what came before, so this once nobody waits.
-            self._wake = Listener(self._folder, "log")
+            self._wake = WakeListener(self._folder, "log")
             return
         self._wake.wait(seconds)
 

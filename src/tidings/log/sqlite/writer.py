@@ -22,10 +22,10 @@ from tidings.clock import Clock, SystemClock
 from tidings.config import LogSettings
 from tidings.errors import LogUnavailable, Overloaded, TidingsError
 from tidings.log.port import Draft, Retention
-from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, Run, embedded
+from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, PositionRange, embedded
 from tidings.log.sqlite.committer import Committer, DiskGuard, Free, free_bytes
 from tidings.log.sqlite.entries import size_of
-from tidings.log.sqlite.retention import Sweep
+from tidings.log.sqlite.retention import TopicSweep
 from tidings.log.wake import Bell
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ class SqliteLogWriter:
 
     async def trim(self, retentions: Sequence[Retention], routed: Marks) -> int:
         """See `LogWriter.trim`."""
-        sweep = Sweep(retentions, routed.get(EMBEDDED, START))
+        sweep = TopicSweep(retentions, routed.get(EMBEDDED, START))
         while await self._between_commits(partial(self._committer.sweep, sweep)):
             pass
         return sweep.gone
@@ -150,7 +150,7 @@ class SqliteLogWriter:
                 continue
             after = outcome + len(waiting.drafts)
             if not waiting.future.done():
-                waiting.future.set_result(Run(EMBEDDED, range(outcome, after)))
+                waiting.future.set_result(PositionRange(EMBEDDED, range(outcome, after)))
             outcome = Offset(after)
 
     # From here on everything runs on the writer's thread.

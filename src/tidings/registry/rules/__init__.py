@@ -4,16 +4,16 @@ Nothing here does I/O or asks for the time. Doors call `check` before a change; 
 """
 
 from tidings.registry.rules.approvals import decided, decision, listed, may_publish, sourced
-from tidings.registry.rules.changes import Numbers, Plan, World, applied, plan_change
+from tidings.registry.rules.changes import ChangePlan, Numbers, World, applied, plan_change
 from tidings.registry.rules.documents import check, check_shape
-from tidings.registry.rules.keys import Key, Version, key_of
+from tidings.registry.rules.keys import DocumentKey, Version, key_of
 from tidings.registry.rules.names import covers, parse_name
 from tidings.registry.rules.routes import RouteHistory, routes
 
 __all__ = [
-    "Key",
+    "ChangePlan",
+    "DocumentKey",
     "Numbers",
-    "Plan",
     "RouteHistory",
     "Version",
     "World",

@@ -29,7 +29,7 @@ from tidings.registry.model import (
     Subscription,
     TopicsSource,
 )
-from tidings.registry.rules.keys import Key
+from tidings.registry.rules.keys import DocumentKey
 from tidings.registry.rules.names import fits
 
 Pair = tuple[Name, Name]
@@ -40,7 +40,7 @@ class Approvals(msgspec.Struct, frozen=True):
     """What becomes of approvals when something else changes."""
 
     puts: tuple[Approval, ...] = ()
-    ends: tuple[Key, ...] = ()
+    ends: tuple[DocumentKey, ...] = ()
 
 
 def listed(who: str, patterns: Iterable[str]) -> bool:
@@ -81,23 +81,23 @@ def sourced(subscription: Subscription, topics: Collection[Name]) -> list[Name]:
             return [topic for topic in topics if topic.namespace == namespace]
 
 
-def approvals_after(before: Snapshot, after: Snapshot, touched: Iterable[Key]) -> Approvals:
+def approvals_after(before: Snapshot, after: Snapshot, touched: Iterable[DocumentKey]) -> Approvals:
     """The approvals to put and to end once `touched` have changed; `after` holds those changes already."""
     keys = set(touched)
     explicit = {(key.name, key.topic) for key in keys if key.topic is not None}
     puts: list[Approval] = []
-    ends: list[Key] = []
+    ends: list[DocumentKey] = []
     for pair in sorted(explicit | set(_pairs(before, after, keys))):
         standing = after.approvals.get(pair)
         wanted = _wanted(before, after, pair, fresh=pair not in explicit)
         if wanted is None and standing is not None:
-            ends.append(Key("approval", *pair))
+            ends.append(DocumentKey("approval", *pair))
         elif wanted is not None and (standing is None or standing.state is not wanted):
             puts.append(Approval(subscription=pair[0], topic=pair[1], state=wanted))
     return Approvals(tuple(puts), tuple(ends))
 
 
-def _pairs(before: Snapshot, after: Snapshot, keys: set[Key]) -> Iterator[Pair]:
+def _pairs(before: Snapshot, after: Snapshot, keys: set[DocumentKey]) -> Iterator[Pair]:
     """The pairs whose approval may have to change: those of touched subscriptions, and those of touched exposed topics."""
     subscriptions = {key.name for key in keys if key.kind == "subscription"}
     topics = {key.name for key in keys if key.kind in ("topic", "exposure")}

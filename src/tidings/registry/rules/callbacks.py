@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from tidings.registry.credentials import is_sealed
 from tidings.registry.model import Push
+from tidings.registry.rules.faults import Fault
 from tidings.registry.rules.policies import policy_faults
-from tidings.registry.rules.values import Fault
 
 URL_CHARACTERS = 2048
 HEADERS = 32

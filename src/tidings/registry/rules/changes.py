@@ -15,13 +15,13 @@ from tidings.clock import Instant
 from tidings.errors import Conflict, NotFound
 from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
-from tidings.registry.port import Document, Ending
+from tidings.registry.port import Document, DocumentEnd
 from tidings.registry.rules.approvals import approvals_after, sourced
 from tidings.registry.rules.credentials import provider_named_by
+from tidings.registry.rules.faults import Fault, refuse
 from tidings.registry.rules.feeds import settled_feed
-from tidings.registry.rules.keys import WORDS, Key, Place, canonical, key_of
+from tidings.registry.rules.keys import WORDS, DocumentKey, Place, canonical, key_of
 from tidings.registry.rules.references import check_references
-from tidings.registry.rules.values import Fault, refuse
 
 NAMED = 5
 """How many subscriptions a refusal names."""
@@ -42,15 +42,15 @@ class World(msgspec.Struct, frozen=True):
     marks: Marks = {}
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ChangePlan(msgspec.Struct, frozen=True):
     """What a change comes to. Nothing to put and nothing to end: everything stands already."""
 
     puts: tuple[Document, ...] = ()
-    ends: tuple[Key, ...] = ()
+    ends: tuple[DocumentKey, ...] = ()
     numbers: Numbers = Numbers()
 
 
-def plan_change(world: World, puts: Sequence[Document], endings: Sequence[Ending], at: Instant) -> Plan:
+def plan_change(world: World, puts: Sequence[Document], endings: Sequence[DocumentEnd], at: Instant) -> ChangePlan:
     """Put these documents into force and end those, judged by what both lead to together.
 
     Raises InvalidDocument, Forbidden, NotFound or Conflict.
@@ -61,14 +61,14 @@ def plan_change(world: World, puts: Sequence[Document], endings: Sequence[Ending
     refuse(puts, lambda document: _contradictions(key_of(document), seen, ended))
     numbered, numbers = _numbered(world, puts, at)
     changed = tuple(document for document in numbered if not _stands(before, document))
-    direct = Plan(changed, (*ended, *_exposures_left(before, ended)), numbers)
+    direct = ChangePlan(changed, (*ended, *_exposures_left(before, ended)), numbers)
     after = applied(before, direct, before.revision)
     _refuse_needed_providers(after, ended)
     check_references(puts, changed, after)
     return _with_approvals(before, _with_askers(direct, after, ended))
 
 
-def applied(before: Snapshot, plan: Plan, revision: int) -> Snapshot:
+def applied(before: Snapshot, plan: ChangePlan, revision: int) -> Snapshot:
     """What is in force after the plan, as of the revision it became."""
     tables: dict[str, dict[Any, Any]] = {}
     for key in plan.ends:
@@ -108,12 +108,12 @@ def _stands(snapshot: Snapshot, document: Document) -> bool:
     return found is not None and canonical(found) == canonical(document)
 
 
-def _with_approvals(before: Snapshot, plan: Plan) -> Plan:
+def _with_approvals(before: Snapshot, plan: ChangePlan) -> ChangePlan:
     """The plan, and the approvals that it brings or ends."""
     after = applied(before, plan, before.revision)
     approvals = approvals_after(before, after, [*map(key_of, plan.puts), *plan.ends])
     puts = {key_of(document): document for document in (*plan.puts, *approvals.puts)}
-    return Plan(
+    return ChangePlan(
         tuple(document for document in puts.values() if not _stands(before, document)),
         (*plan.ends, *approvals.ends),
         plan.numbers,
@@ -143,31 +143,31 @@ def _numbered(world: World, documents: Iterable[Document], at: Instant) -> tuple
     return numbered, numbers
 
 
-def _contradictions(key: Key, seen: Counter[Key], ended: Collection[Key]) -> Iterator[Fault]:
+def _contradictions(key: DocumentKey, seen: Counter[DocumentKey], ended: Collection[DocumentKey]) -> Iterator[Fault]:
     if seen[key] > 1:
         yield "name", f"the {key.kind} {key} is given {seen[key]} times"
     if key in ended:
         yield "name", f"the {key.kind} {key} is to be put and to be ended at once"
 
 
-def _ending_key(before: Snapshot, ending: Ending) -> Key:
+def _ending_key(before: Snapshot, ending: DocumentEnd) -> DocumentKey:
     if ending.kind is Approval:
         raise Conflict("an approval ends with its subscription; reject it instead", found=str(ending.name))
-    key = Key(WORDS[ending.kind], ending.name)
+    key = DocumentKey(WORDS[ending.kind], ending.name)
     if standing(before, key.kind, key.place) is None:
         raise NotFound(f"there is no {key.kind} {ending.name}")
     return key
 
 
-def _exposures_left(before: Snapshot, ended: Collection[Key]) -> Iterator[Key]:
+def _exposures_left(before: Snapshot, ended: Collection[DocumentKey]) -> Iterator[DocumentKey]:
     """The exposures that end with their topics and are not ended by name."""
     for key in ended:
-        exposure = Key("exposure", key.name)
+        exposure = DocumentKey("exposure", key.name)
         if key.kind == "topic" and key.name in before.exposures and exposure not in ended:
             yield exposure
 
 
-def _with_askers(plan: Plan, after: Snapshot, ended: Mapping[Key, bool]) -> Plan:
+def _with_askers(plan: ChangePlan, after: Snapshot, ended: Mapping[DocumentKey, bool]) -> ChangePlan:
     """The plan, and what becomes of subscriptions that still ask for its topics by name.
 
     They keep such a topic from ending. Where that is forced, they keep their other topics, or end too.
@@ -179,11 +179,11 @@ def _with_askers(plan: Plan, after: Snapshot, ended: Mapping[Key, bool]) -> Plan
             raise _asked_for(topic, asking)
     rests = [(s, tuple(sourced(s, after.topics))) for s in askers]
     trimmed = [msgspec.structs.replace(s, source=TopicsSource(rest)) for s, rest in rests if rest]
-    taken_along = [Key("subscription", s.name) for s, rest in rests if not rest]
-    return Plan((*plan.puts, *trimmed), (*plan.ends, *taken_along), plan.numbers)
+    taken_along = [DocumentKey("subscription", s.name) for s, rest in rests if not rest]
+    return ChangePlan((*plan.puts, *trimmed), (*plan.ends, *taken_along), plan.numbers)
 
 
-def _refuse_needed_providers(after: Snapshot, ended: Collection[Key]) -> None:
+def _refuse_needed_providers(after: Snapshot, ended: Collection[DocumentKey]) -> None:
     """A provider whose tokens a subscription shows cannot end before it: its deliveries would all fail."""
     names = {key.name for key in ended if key.kind == "provider"}
     if not names:

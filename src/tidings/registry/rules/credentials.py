@@ -21,14 +21,14 @@ from tidings.registry.credentials import (
     GrantType,
     OAuth,
     SigningKey,
-    Token,
+    TokenCredential,
     is_sealed,
 )
 from tidings.registry.model import Name, Provider, Push, Snapshot, Subscription
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import HEADER_CHARACTERS, url_fault
+from tidings.registry.rules.faults import Fault, between
 from tidings.registry.rules.names import name_fault, namespace_fault, parse_name
-from tidings.registry.rules.values import Fault, between
 
 DELAY = (0.0, 3600.0)
 REQUEST_TIMEOUT = (0.1, 60.0)
@@ -91,7 +91,7 @@ def _faults_of(credential: Credential) -> Iterator[Fault]:
             if not user or ":" in user or not _PRINTABLE.fullmatch(user):
                 yield "user", "a user is a text without colons"
             yield from _secret("password", credential.password, _PRINTABLE)
-        case Token():
+        case TokenCredential():
             yield from _secret("token", credential.token, _VISIBLE)
             if not _TOKEN.fullmatch(credential.token_type):
                 yield "token_type", "expected a word such as Bearer"

@@ -14,7 +14,7 @@ import msgspec
 
 from tidings import config
 from tidings.errors import Malformed
-from tidings.registry.layouts import Horizon
+from tidings.registry.formats import Horizon
 from tidings.registry.model import (
     Approval,
     Exposure,
@@ -33,10 +33,10 @@ from tidings.registry.model import (
 from tidings.registry.port import Document
 from tidings.registry.rules.callbacks import push_faults
 from tidings.registry.rules.credentials import credential_faults, provider_faults
+from tidings.registry.rules.faults import Fault, between, refuse
 from tidings.registry.rules.feeds import feed_faults, reserved_aliases
 from tidings.registry.rules.names import name_fault, namespace_fault
 from tidings.registry.rules.scopes import scopes_faults, union, wanted_faults
-from tidings.registry.rules.values import Fault, between, refuse
 
 DAY = 86400.0
 RETENTION = (1.0, 3650 * DAY)
@@ -262,6 +262,6 @@ def _parse_filter(dialect: str, text: Any) -> object:
 
 
 def _parse_projection(text: ProjectionText) -> object:
-    from tidings.filters.project import projection
+    from tidings.filters.projection import projection
 
     return projection(text.mode, text.paths, text.syntax)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tidings.registry.feeds import Feed
+from tidings.registry.feeds import TopicFeed
 from tidings.registry.model import Snapshot, Topic
-from tidings.registry.rules.values import Fault, between, refuse
+from tidings.registry.rules.faults import Fault, between, refuse
 
 PARTITIONS = (1, 1024)
 FIRST_IDS = (0, 32767 - 1023)
@@ -21,7 +21,7 @@ ALIASES = 10
 _ALIAS = re.compile(r"(?:/[A-Za-z0-9._~-]+)+", re.ASCII)
 
 
-def feed_faults(feed: Feed) -> Iterator[Fault]:
+def feed_faults(feed: TopicFeed) -> Iterator[Fault]:
     """Everything wrong with a feed in itself."""
     yield from between("feed.partitions", feed.partitions, PARTITIONS, "partitions")
     yield from between("feed.firstPartitionId", feed.first_partition_id, FIRST_IDS, "as an id")
@@ -32,7 +32,7 @@ def feed_faults(feed: Feed) -> Iterator[Fault]:
             yield f"feed.aliases[{n}]", "an alias is a path such as /orders/feed/v1, of letters, digits, '.', '_', '~' and '-'"
 
 
-def reserved_aliases(feed: Feed, reserved: Sequence[str]) -> Iterator[Fault]:
+def reserved_aliases(feed: TopicFeed, reserved: Sequence[str]) -> Iterator[Fault]:
     """The aliases that begin with one of the hub's own addresses."""
     for n, alias in enumerate(feed.aliases):
         if f"{alias}/".startswith(tuple(f"{one}/" for one in reserved)):
@@ -51,9 +51,9 @@ def taken_aliases(topic: Topic, after: Snapshot) -> Iterator[Fault]:
                 break
 
 
-def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:
+def settled_feed(wanted: Topic, standing: Topic | None) -> TopicFeed:
     """The feed as it will be. What readers rely on stays: partitions change by their own request only. Raises InvalidDocument."""
-    before, after = standing.feed if standing is not None else Feed(), wanted.feed
+    before, after = standing.feed if standing is not None else TopicFeed(), wanted.feed
     if standing is not None:
         refuse([wanted], lambda _: _changed_faults(before, after))
     # A check for duplicates that comes later does not look at what is there already.
@@ -70,7 +70,7 @@ def settled_feed(wanted: Topic, standing: Topic | None) -> Feed:
     return settled
 
 
-def _relation_faults(feed: Feed) -> Iterator[Fault]:
+def _relation_faults(feed: TopicFeed) -> Iterator[Fault]:
     ids = {feed.first_partition_id} if feed.layout is None else {one.id for one in feed.layout.partitions}
     if feed.relations_as_int and 0 in ids:
         fault = "readers of integers take the partition 0 for 'no parent'; it needs a firstPartitionId of 1 or more"
@@ -81,7 +81,7 @@ def _first_given(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
 
 
-def _changed_faults(before: Feed, after: Feed) -> Iterator[Fault]:
+def _changed_faults(before: TopicFeed, after: TopicFeed) -> Iterator[Fault]:
     if after.partitions not in (None, before.partitions or 1):
         yield "feed.partitions", "it counts when the topic is made; POST /api/feeds/{topic}/partitions changes the number"
     if after.first_partition_id not in (None, before.first_partition_id or 0):

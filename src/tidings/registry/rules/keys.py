@@ -26,7 +26,7 @@ Place: TypeAlias = Name | tuple[Name, Name]
 """Where a document stands in the snapshot's table of its kind."""
 
 
-class Key(msgspec.Struct, frozen=True, gc=False):
+class DocumentKey(msgspec.Struct, frozen=True, gc=False):
     """Which document. `topic` is set for approvals only, whose `name` is the subscription's."""
 
     kind: str
@@ -49,15 +49,15 @@ class Version(msgspec.Struct, frozen=True, gc=False):
     until: int | None = None
 
 
-def key_of(document: Document) -> Key:
+def key_of(document: Document) -> DocumentKey:
     """The key of a document."""
     match document:
         case Topic() | Subscription() | Provider() | Paper():
-            return Key(WORDS[type(document)], document.name)
+            return DocumentKey(WORDS[type(document)], document.name)
         case Exposure():
-            return Key("exposure", document.topic)
+            return DocumentKey("exposure", document.topic)
         case Approval():
-            return Key("approval", document.subscription, document.topic)
+            return DocumentKey("approval", document.subscription, document.topic)
         case _:
             assert_never(document)
 

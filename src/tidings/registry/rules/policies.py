@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from tidings.registry.rules.values import Fault, between
-from tidings.registry.wishes import BATCHING_PRESETS, PRESETS, BatchForm, DeliveryWishes, Ordering
+from tidings.registry.delivery_options import BATCHING_PRESETS, PRESETS, BatchForm, DeliveryOptions, Ordering
+from tidings.registry.rules.faults import Fault, between
 
 DAY = 86400.0
 MEANINGS = ("delivered", "retry", "wait", "pause", "give-up", "disable")
@@ -39,7 +39,7 @@ BOUNDS: Mapping[str, tuple[float, float, str]] = {
 _ANSWER = re.compile(r"[1-5][0-9][0-9]|[1-5]xx|none|\*")
 
 
-def policy_faults(wishes: DeliveryWishes) -> Iterator[Fault]:
+def policy_faults(wishes: DeliveryOptions) -> Iterator[Fault]:
     """Everything wrong with a delivery policy."""
     if wishes.preset not in PRESETS:
         yield "delivery.preset", f"{wishes.preset[:50]!r} is no preset; known are {', '.join(PRESETS)}"
@@ -79,6 +79,6 @@ def _waits(waits: tuple[float, ...]) -> Iterator[Fault]:
         yield from between(f"delivery.retry_waits[{n}]", wait, (0.001, 7 * DAY), "seconds")
 
 
-def _batches(wishes: DeliveryWishes) -> bool:
+def _batches(wishes: DeliveryOptions) -> bool:
     stated = any((wishes.batch_size, wishes.batch_time, wishes.batch_bytes)) or wishes.batch_form in tuple(BatchForm)
     return stated or wishes.preset in BATCHING_PRESETS

@@ -10,9 +10,9 @@ from tidings.registry.model import Approval, Exposure, Name, Paper, Provider, Sn
 from tidings.registry.port import Document
 from tidings.registry.rules.approvals import listed, sourced
 from tidings.registry.rules.credentials import unknown_provider_faults
+from tidings.registry.rules.faults import Fault, refuse
 from tidings.registry.rules.feeds import taken_aliases
 from tidings.registry.rules.scopes import unknown_faults
-from tidings.registry.rules.values import Fault, refuse
 
 
 def check_references(documents: Sequence[Document], changed: Iterable[Document], after: Snapshot) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tidings.registry.model import DEFAULT_SCOPE, Exposure, FilterText, ProjectionText, Scope
+from tidings.registry.rules.faults import Fault
 from tidings.registry.rules.names import name_fault
-from tidings.registry.rules.values import Fault
 
 SCOPES = 100
 

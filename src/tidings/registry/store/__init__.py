@@ -4,8 +4,8 @@ One change is one revision, stamped with the log marks it holds from. The writer
 readers never do. SQLAlchemy stays inside this package.
 """
 
-from tidings.registry.store.opening import open_reader, open_writer
 from tidings.registry.store.reader import SqlRegistryReader
+from tidings.registry.store.tables_version import open_reader, open_writer
 from tidings.registry.store.writer import SqlRegistryWriter
 
 __all__ = ["SqlRegistryReader", "SqlRegistryWriter", "open_reader", "open_writer"]

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, func, or_, select
 from tidings.log.position import START, LaneNumber, Marks, Offset, Partition
 from tidings.registry.model import FormerRetention, Snapshot, Subscription, Topic
 from tidings.registry.port import Document
-from tidings.registry.rules import Key, Version, key_of
+from tidings.registry.rules import DocumentKey, Version, key_of
 from tidings.registry.rules.keys import KINDS, WORDS
-from tidings.registry.rules.retentions import Former, former_of
+from tidings.registry.rules.retention import Former, former_of
 from tidings.registry.store.schema import REVISIONS, VERSIONS
 
 _DECODERS: Mapping[str, msgspec.json.Decoder[Any]] = {word: msgspec.json.Decoder(kind) for word, kind in KINDS.items()}
@@ -36,7 +36,7 @@ def marks_in(text: str) -> Marks:
     return _MARKS.decode(text)
 
 
-def key_columns(key: Key) -> dict[str, str]:
+def key_columns(key: DocumentKey) -> dict[str, str]:
     """The columns that say which document a row is about."""
     topic = f"{key.topic.namespace}:{key.topic.name}" if key.topic else ""
     return {"kind": key.kind, "namespace": key.name.namespace, "name": key.name.name, "topic": topic}

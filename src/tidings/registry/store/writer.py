@@ -15,11 +15,11 @@ from tidings.log.position import START, Marks
 from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.wake import Bell
 from tidings.registry.model import Name, Snapshot, Subscription
-from tidings.registry.port import Changed, Document, Ending
-from tidings.registry.rules import Key, Numbers, Plan, World, applied, check_shape, key_of, plan_change
+from tidings.registry.port import Changed, Document, DocumentEnd
+from tidings.registry.rules import ChangePlan, DocumentKey, Numbers, World, applied, check_shape, key_of, plan_change
 from tidings.registry.rules.changes import standing
 from tidings.registry.rules.keys import WORDS
-from tidings.registry.rules.retentions import Former, former_after
+from tidings.registry.rules.retention import Former, former_after
 from tidings.registry.store import rows
 from tidings.registry.store.database import FILE, running
 from tidings.registry.store.reader import SqlRegistryReader
@@ -62,13 +62,15 @@ class SqlRegistryWriter(SqlRegistryReader):
         with running(self._where), self._engine.connect() as connection:
             return self._current(connection).snapshot
 
-    def change(self, puts: Sequence[Document], endings: Sequence[Ending], *, by: str, at: Instant, marks: Marks) -> Changed:
+    def change(
+        self, puts: Sequence[Document], endings: Sequence[DocumentEnd], *, by: str, at: Instant, marks: Marks
+    ) -> Changed:
         """Put documents and end others in one revision. Filters and schemas are taken as they are: call `rules.check` before."""
         check_shape(puts)
         before, after = self._change(lambda world: plan_change(world, puts, endings, at), Stamp(by, at, marks))
         return Changed(
             [self._standing(after, key_of(document)) for document in puts],
-            [self._standing(before, Key(WORDS[ending.kind], ending.name)) for ending in endings],
+            [self._standing(before, DocumentKey(WORDS[ending.kind], ending.name)) for ending in endings],
         )
 
     def put(self, documents: Sequence[Document], *, by: str, at: Instant, marks: Marks) -> Sequence[Document]:
@@ -77,7 +79,7 @@ class SqlRegistryWriter(SqlRegistryReader):
 
     def delete(self, kind: type[Document], name: Name, *, by: str, at: Instant, marks: Marks, force: bool = False) -> Document:
         """End a document and what cannot stand without it; the document as it was."""
-        return self.change((), (Ending(kind, name, force),), by=by, at=at, marks=marks).ended[0]
+        return self.change((), (DocumentEnd(kind, name, force),), by=by, at=at, marks=marks).ended[0]
 
     def forget(self, below: Marks) -> int:
         """Drop superseded versions that govern no position above `below`; how many went. The audit log stays."""
@@ -93,7 +95,7 @@ class SqlRegistryWriter(SqlRegistryReader):
         if self._bell is not None:
             self._bell.close()
 
-    def _change(self, planning: Callable[[World], Plan], stamp: Stamp) -> tuple[Snapshot, Snapshot]:
+    def _change(self, planning: Callable[[World], ChangePlan], stamp: Stamp) -> tuple[Snapshot, Snapshot]:
         """Make one revision of the plan, unless it changes nothing; what was in force before and what is now."""
         self._check_file()
         with running(self._where), self._writing.begin() as connection:
@@ -126,13 +128,13 @@ class SqlRegistryWriter(SqlRegistryReader):
         return world
 
     @staticmethod
-    def _standing(snapshot: Snapshot, key: Key) -> Document:
+    def _standing(snapshot: Snapshot, key: DocumentKey) -> Document:
         document = standing(snapshot, key.kind, key.place)
         assert document is not None
         return document
 
 
-def _former(before: Snapshot, plan: Plan, marks: Marks) -> Former:
+def _former(before: Snapshot, plan: ChangePlan, marks: Marks) -> Former:
     puts = [document for document in plan.puts if isinstance(document, Subscription)]
     return former_after(before, puts, [key.name for key in plan.ends if key.kind == WORDS[Subscription]], marks)
 
@@ -150,7 +152,7 @@ def _raised(last: Marks, given: Marks) -> Marks:
     return {**last, **given}
 
 
-def _write(connection: Connection, world: World, plan: Plan, stamp: Stamp) -> None:
+def _write(connection: Connection, world: World, plan: ChangePlan, stamp: Stamp) -> None:
     revision = world.snapshot.revision + 1
     connection.execute(
         insert(REVISIONS), {"revision": revision, "at": stamp.at, "by": stamp.by, "marks": rows.text_of(stamp.marks)}
@@ -167,11 +169,11 @@ def _write(connection: Connection, world: World, plan: Plan, stamp: Stamp) -> No
         connection.execute(insert(NUMBERS), [{"kind": k, "last": n} for k, n in msgspec.structs.asdict(plan.numbers).items()])
 
 
-def _ended(key: Key, revision: int) -> dict[str, Any]:
+def _ended(key: DocumentKey, revision: int) -> dict[str, Any]:
     return {"ended": revision, **{f"at_{column}": value for column, value in rows.key_columns(key).items()}}
 
 
-def _lines(before: Snapshot, plan: Plan) -> Iterator[dict[str, Any]]:
+def _lines(before: Snapshot, plan: ChangePlan) -> Iterator[dict[str, Any]]:
     """The audit log's lines of one change."""
     number = 0
     for document in plan.puts:

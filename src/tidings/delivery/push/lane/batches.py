@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import msgspec
 
 from tidings.delivery.push.lane.entries import Parcel
-from tidings.delivery.push.policy import BatchPolicy
-from tidings.registry.wishes import BatchForm
+from tidings.delivery.push.policy.policy import BatchPolicy
+from tidings.registry.delivery_options import BatchForm
 
 _TYPES = {
     BatchForm.CLOUDEVENTS: "application/cloudevents-batch+json; charset=utf-8",

@@ -14,7 +14,7 @@ from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.entries import WAITING, Item
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
-from tidings.delivery.push.policy import BatchPolicy
+from tidings.delivery.push.policy.policy import BatchPolicy
 
 LOADED_AT_ONCE = 32
 SEPARATOR = 2

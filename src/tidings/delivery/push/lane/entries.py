@@ -7,9 +7,9 @@ from enum import IntEnum
 import msgspec
 
 from tidings.clock import Instant
-from tidings.lanes.port import Stored
+from tidings.lanes.port import StoredEntry
 from tidings.log.position import Offset
-from tidings.registry.rules.retentions import NEVER
+from tidings.registry.rules.retention import NEVER
 
 EXPIRED = "expired"
 """The fault of an entry that retention removed."""
@@ -32,7 +32,7 @@ class Parcel(msgspec.Struct, gc=False):
     published: Instant = Instant(0)
     key: int = 0
     until: Instant = NEVER
-    stored: Stored | None = None
+    stored: StoredEntry | None = None
 
 
 class ItemStage(IntEnum):

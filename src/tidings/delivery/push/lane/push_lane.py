@@ -9,16 +9,16 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.breaker import Status, bounded, shown
+from tidings.delivery.push.egress.sender import SendTarget
+from tidings.delivery.push.lane.breaker import Status, bounded, shown
 from tidings.delivery.push.lane.choice import Allowed
 from tidings.delivery.push.lane.entries import Item, Parcel
 from tidings.delivery.push.lane.saved import encode, encode_item
 from tidings.delivery.push.lane.state import LaneState
-from tidings.delivery.push.pace import Pace
-from tidings.delivery.push.policy import Policy
-from tidings.delivery.push.port import LaneDetail
-from tidings.delivery.push.sender import Target
-from tidings.delivery.push.store import Firsts, LaneKey, SavedLane, Tally
+from tidings.delivery.push.policy.pace import Pace
+from tidings.delivery.push.policy.policy import Policy
+from tidings.delivery.push.reader import LaneDetail
+from tidings.delivery.push.store import Firsts, LaneKey, LaneTally, SavedLane
 
 FIRST_WINDOW = 16.0
 
@@ -40,7 +40,7 @@ class Job(NamedTuple):
     policy: Policy
 
 
-class Listener(Protocol):
+class StreamListener(Protocol):
     """Whoever holds a lane's stream open."""
 
     def wake(self) -> None:
@@ -80,13 +80,13 @@ class PushLane:
         *("waited_held", "waited_turn", "window"),
     )
 
-    def __init__(self, key: LaneKey, name: str, state: LaneState, tally: Tally) -> None:
+    def __init__(self, key: LaneKey, name: str, state: LaneState, tally: LaneTally) -> None:
         self.key = key
         self.name = name
         self.state = state
         self.tally = tally
         self.policy: Policy | None = None
-        self.target: Target | None = None
+        self.target: SendTarget | None = None
         self.deleted = False
         self.barred = ""
         self.pushing = False
@@ -102,7 +102,7 @@ class PushLane:
         self.pace = Pace()
         self.pace.remember(state.paced)
         self.alarm = math.inf
-        self.listener: Listener | None = None
+        self.listener: StreamListener | None = None
         self.counted = 0
         self.shown = state.live.cursor
         self.neglected = math.inf

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.breaker import CLOSED, Breaker
+from tidings.delivery.push.lane.breaker import CLOSED, Breaker
 from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.state import OPEN_LIMIT, LaneState
 from tidings.delivery.push.lane.window import Window
@@ -20,7 +20,7 @@ from tidings.log.position import Offset
 FORM = 2
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SavedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One item as it is kept; may grow at its end."""
 
     number: int
@@ -34,7 +34,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     batch: int
 
 
-class Saved(msgspec.Struct, frozen=True, array_like=True):
+class SavedState(msgspec.Struct, frozen=True, array_like=True):
     """The lane as it is kept. The first field says which form the rest has; a form may grow at its end.
 
     `windows`: number and offset of the last entry that was taken, and of the window's last one.
@@ -42,7 +42,7 @@ class Saved(msgspec.Struct, frozen=True, array_like=True):
 
     form: int
     windows: Sequence[tuple[int, int, int, int]]
-    fresh: Sequence[Row]
+    fresh: Sequence[SavedItem]
     suspended: bool
     disabled: str = ""
     paused_until: int = 0
@@ -57,7 +57,7 @@ def encode(state: LaneState) -> bytes:
     windows = [(window.cursor, window.place, window.last, window.last_place) for window in state.windows]
     fresh = [*map(_row, state.fresh.values())]
     stops = (state.suspended, state.disabled, state.paused_until, state.failing_since)
-    return msgspec.msgpack.encode(Saved(FORM, windows, fresh, *stops, state.breaker, state.paced, state.letters))
+    return msgspec.msgpack.encode(SavedState(FORM, windows, fresh, *stops, state.breaker, state.paced, state.letters))
 
 
 def encode_item(item: Item) -> bytes:
@@ -65,8 +65,8 @@ def encode_item(item: Item) -> bytes:
     return msgspec.msgpack.encode(_row(item))
 
 
-_saved = msgspec.msgpack.Decoder(Saved).decode
-_row_in = msgspec.msgpack.Decoder(Row).decode
+_saved = msgspec.msgpack.Decoder(SavedState).decode
+_row_in = msgspec.msgpack.Decoder(SavedItem).decode
 
 
 def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> LaneState:
@@ -87,11 +87,11 @@ def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> 
     return state
 
 
-def _row(item: Item) -> Row:
+def _row(item: Item) -> SavedItem:
     first = (item.number, item.offset, item.tries, item.due, item.since, item.cause)
-    return Row(*first, item.key, item.again, item.batch)
+    return SavedItem(*first, item.key, item.again, item.batch)
 
 
-def _item(row: Row, *, kept: bool) -> Item:
+def _item(row: SavedItem, *, kept: bool) -> Item:
     first = (row.number, Offset(row.offset), row.tries, Instant(row.due), Instant(row.since), row.cause)
     return Item(*first, again=row.again, key=row.key, batch=row.batch, kept=kept)

@@ -27,12 +27,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.breaker import CLOSED
+from tidings.delivery.push.lane.breaker import CLOSED
 from tidings.delivery.push.lane.entries import ABANDONED, CLOSING, DUE, GONE, SENDING, WAITING, Item, Parcel
 from tidings.delivery.push.lane.window import Window
 from tidings.lanes.port import Mark
 from tidings.log.position import EMBEDDED, START, Offset, Position
-from tidings.registry.wishes import Ordering
+from tidings.registry.delivery_options import Ordering
 
 OPEN_LIMIT = 10_000
 ONE_LINE = 0

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from tidings.clock import Instant
-from tidings.delivery.push.port import DeliveryRecord
-from tidings.delivery.push.records import ENDS, Last
-from tidings.delivery.push.sqlite.bins import bins_between
+from tidings.delivery.push.reader import DeliveryRecord
+from tidings.delivery.push.records.port import ENDS, Last
+from tidings.delivery.push.sqlite.offset_bins import bins_between
 from tidings.delivery.push.store import LaneKey
 from tidings.log.position import Offset, Position
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tidings.clock import Instant
 from tidings.delivery.push.lane.state import LaneState
-from tidings.delivery.push.port import DeadLetter, DeliveryRecord, LaneView
-from tidings.delivery.push.records import Burials, Buried, Kept, Last, Standing
+from tidings.delivery.push.reader import DeadLetter, DeliveryRecord, LaneView
+from tidings.delivery.push.records.port import Burials, Buried, LaneStanding, Last, RecordsKept
 from tidings.delivery.push.sqlite import facts
-from tidings.delivery.push.sqlite.one_file import OneFile
 from tidings.delivery.push.sqlite.schema import NUMBER_BITS, delivery_files
+from tidings.delivery.push.sqlite.worker_file import OneFile
 from tidings.delivery.push.store import LaneKey
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position
 
@@ -64,9 +64,9 @@ class SqliteDeliveryReader:
     def result(self, command_id: str) -> str | None:
         return next((result for file in self._all() if (result := file.result(command_id)) is not None), None)
 
-    def standing(self, lane: LaneNumber) -> Standing:
+    def standing(self, lane: LaneNumber) -> LaneStanding:
         found = [one for file in self._all() if (one := file.standing(lane, EMBEDDED)) is not None]
-        return max(found, key=lambda one: one[0])[1] if found else Standing("active", LaneState())
+        return max(found, key=lambda one: one[0])[1] if found else LaneStanding("active", LaneState())
 
     def history(self, lane: LaneNumber, position: Position, limit: int) -> Sequence[DeliveryRecord]:
         key = LaneKey(lane, position.partition)
@@ -91,9 +91,9 @@ class SqliteDeliveryReader:
         found = [one for file in self._all() for one in facts.ranges(file.rows, file.base, key)]
         return sorted(found, key=facts.age, reverse=True)
 
-    def kept(self) -> Kept:
+    def kept(self) -> RecordsKept:
         found = [file.kept() for file in self._all()]
-        return Kept(max((one.cut for one in found), default=Instant(0)), sum(one.bytes for one in found))
+        return RecordsKept(max((one.cut for one in found), default=Instant(0)), sum(one.bytes for one in found))
 
     def burials(self, seen: Mapping[int, int], limit: int) -> Burials:
         found: list[Buried] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidings.log.sqlite.files import FileKind
+from tidings.sqlite.files import FileKind
 
 WAL_BYTES = 16 << 20
 NUMBER_BITS = 48

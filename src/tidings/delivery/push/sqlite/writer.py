@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tidings.clock import Instant
-from tidings.delivery.push.sqlite.bins import bin_of
+from tidings.delivery.push.sqlite.offset_bins import bin_of
 from tidings.delivery.push.sqlite.schema import (
     ATTEMPT_BYTES,
     ATTEMPT_COLUMNS,
@@ -23,13 +23,13 @@ from tidings.delivery.push.sqlite.schema import (
     WAL_BYTES,
     delivery_file,
 )
-from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, Loaded, SavedLane, Stage, Tally
+from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, LaneTally, Loaded, SavedLane, Stage
 from tidings.log.position import LaneNumber, Offset, Partition
-from tidings.log.sqlite.files import open_writer, translating
-from tidings.log.sqlite.hold import Hold
 from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.retention import give_back_pages
-from tidings.log.sqlite.wal import Wal
+from tidings.sqlite.files import open_writer, translating
+from tidings.sqlite.lock import FileLock
+from tidings.sqlite.write_ahead_log import Wal
 
 SLICE = 500
 RECORDS_BYTES = 1 << 30
@@ -71,7 +71,7 @@ class SqliteDeliveryStore:
     def __init__(self, folder: Path, worker: int = 0, records_bytes: int = RECORDS_BYTES) -> None:
         self._path = delivery_file(folder, worker)
         self._records_bytes = records_bytes
-        self._hold = Hold(self._path)
+        self._hold = FileLock(self._path)
         self._db = open_writer(self._path, DELIVERY, WAL_BYTES)
         self._file = OpenedFile(self._path)
         self._wal = Wal(self._db, WAL_BYTES)
@@ -95,7 +95,7 @@ class SqliteDeliveryStore:
                 low_number=number,
                 open_items=open_items,
                 next_due=due,
-                tally=Tally(*tally, *msgspec.msgpack.decode(more)),
+                tally=LaneTally(*tally, *msgspec.msgpack.decode(more)),
                 items=tuple(self._db.execute("SELECT number, body FROM items WHERE lane = ? AND partition = ?", key)),
             )
         marks = {Partition(p): Offset(o) for p, o in self._db.execute("SELECT partition, commands FROM marks")}

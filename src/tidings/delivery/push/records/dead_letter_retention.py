@@ -1,0 +1,54 @@
+"""Dead letters of subscriptions with a retention of their own: their copies end when it does (HOR-159)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidings.clock import Clock
+from tidings.delivery.push.lane.push_lane import PushLane
+from tidings.delivery.push.ledger import Ledger
+from tidings.delivery.push.store import DeliveryStore, position_of
+from tidings.log.port import LogReader
+from tidings.registry.rules.retention import RetentionPeriod
+
+SLICE = 50
+MOST = 2000
+"""Letters of one lane that are looked at in one round."""
+
+
+class LetterSweep:
+    """Lets copies go. The log keeps an event at least as long as any retention, so what it has no more is over."""
+
+    def __init__(self, store: DeliveryStore, log: LogReader, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._log = log
+        self._ledger = ledger
+        self._clock = clock
+
+    def sweep(self, lanes: Iterable[PushLane]) -> int:
+        """One round over these lanes; how many went. Raises LogUnavailable."""
+        gone = 0
+        for lane in lanes:
+            kept = lane.policy.kept if lane.policy is not None else None
+            if kept is not None and kept.own and lane.tally.dead:
+                gone += self._of(lane, kept)
+        return gone
+
+    def _of(self, lane: PushLane, kept: RetentionPeriod) -> int:
+        gone, now = 0, self._clock.now()
+        offsets = self._store.letters(lane.key)[:MOST]
+        for begin in range(0, len(offsets), SLICE):
+            some = offsets[begin : begin + SLICE]
+            found = self._log.fetch([position_of(lane.key, offset) for offset in some])
+            over = [
+                offset
+                for offset in some
+                if (entry := found.get(position_of(lane.key, offset))) is None or kept.until(entry.position, entry.at) <= now
+            ]
+            for offset in over:
+                self._ledger.released(lane, offset)
+            gone += len(over)
+            # Later ones are younger; only where the retention was changed may one of them be over before.
+            if len(over) < len(some) and not kept.former:
+                break
+        return gone

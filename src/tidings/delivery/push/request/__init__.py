@@ -1,0 +1,1 @@
+"""What goes out: layouts of entries, credentials, signatures, handshakes. No sockets; `egress` sends it."""

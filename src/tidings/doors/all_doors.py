@@ -1,0 +1,15 @@
+"""The list of doors, in the order in which they are asked for a path. A new door is one more line here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidings.doors.door import Door
+from tidings.doors.feeds.door import DOOR as FEEDS
+from tidings.doors.horizon.door import DOOR as HORIZON
+from tidings.doors.native.door import DOOR as NATIVE
+
+DOORS: Sequence[Door] = (FEEDS, HORIZON, NATIVE)
+
+RESERVED = (*(door.prefix for door in DOORS), "/health", "/metrics", "/console", "/hermes", "/vng", "/cloudevents")
+"""What stands at and below these addresses is the hub's own, now or in a later version."""

@@ -1,0 +1,1 @@
+"""The resources of the Horizon door but publishing and streams, as one FastAPI application."""

@@ -1,0 +1,1 @@
+"""Streams of the Horizon door: paths, tickets, frames."""

@@ -1,0 +1,1 @@
+"""What the hub knows, in Horizon's words: states, statuses, breakers, dropped events."""

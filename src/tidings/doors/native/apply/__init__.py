@@ -1,0 +1,1 @@
+"""Declarative changes: what a document wants against what is in force."""

@@ -1,0 +1,1 @@
+"""Resources below a subscription: deliveries, dead letters, state, policy, secrets, stream."""

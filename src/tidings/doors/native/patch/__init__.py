@@ -1,0 +1,1 @@
+"""Changes of single members: JSON Merge Patch over the documents of the native door."""

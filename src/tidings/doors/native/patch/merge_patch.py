@@ -1,0 +1,96 @@
+"""JSON Merge Patch (RFC 7396) for documents: what is given changes, null is the default again, everything else stays as it is.
+
+written                            means
+a value                            the member has it
+null                               the member is as if it was never given
+an object, where one stands        merged member by member; members that are one whole (a schema, a filter) are replaced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Annotated, Any, TypeVar, get_args
+
+from fastapi import Body
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from tidings.doors.native.bodies.wire import Wire
+from tidings.doors.registry_changes import Guard
+from tidings.errors import Conflict
+from tidings.registry.model import Snapshot
+
+MERGE_PATCH = "application/merge-patch+json"
+
+Patch = Annotated[
+    dict[str, Any],
+    Body(
+        media_type=MERGE_PATCH,
+        description="The members to change, as PUT takes them; null: as if it was never given. What is left out stays as it is.",
+    ),
+]
+
+Shape = TypeVar("Shape", bound=Wire)
+
+
+def patched(shape: type[Shape], standing: Mapping[str, Any], patch: Mapping[str, Any], whole: frozenset[str]) -> Shape:
+    """The document that comes of a patch. `whole`: places such as `schema` that are replaced, never merged; `*` is any member.
+
+    Raises RequestValidationError, as a document that was put would.
+    """
+    try:
+        _refuse_unknown(shape, patch)
+        return shape.model_validate(merged(standing, patch, whole))
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from error
+
+
+def shown(view: Wire, shape: type[Wire], *hidden: str) -> dict[str, Any]:
+    """A document as it is shown, without what only the hub says of it (`hidden`): what a patch goes over."""
+    members = {field.alias or name for name, field in shape.model_fields.items() if name not in ("name", *hidden)}
+    return {name: value for name, value in view.model_dump(mode="json", by_alias=True).items() if name in members}
+
+
+def merged(standing: Mapping[str, Any], patch: Mapping[str, Any], whole: frozenset[str], at: str = "") -> dict[str, Any]:
+    """The members after the patch."""
+    made = dict(standing)
+    for member, value in patch.items():
+        place = f"{at}{member}"
+        if value is None:
+            made.pop(member, None)
+        elif isinstance(value, dict) and place not in whole and f"{at}*" not in whole:
+            before = made.get(member)
+            made[member] = merged(before if isinstance(before, dict) else {}, value, whole, f"{place}.")
+        else:
+            made[member] = value
+    return made
+
+
+def unless_changed(found: Callable[[Snapshot], object], standing: object) -> Guard:
+    """Refuses a change when what it was made from is no longer what stands."""
+
+    def guard(now: Snapshot) -> None:
+        if found(now) != standing:
+            raise Conflict("somebody else changed it at the same time; nothing was changed", expected="to try again")
+
+    return guard
+
+
+def _refuse_unknown(shape: type[Wire], patch: Mapping[str, Any]) -> None:
+    """A null takes its member away, so an unknown one would never be noticed. Raises ValidationError."""
+    known = {key: field for name, field in shape.model_fields.items() for key in (name, field.alias or name)}
+    unknown = {member: value for member, value in patch.items() if member not in known}
+    if unknown:
+        shape.model_validate(unknown)
+    for member, value in patch.items():
+        inside = _shape_of(known[member].annotation)
+        if inside is not None and isinstance(value, dict):
+            _refuse_unknown(inside, value)
+
+
+def _shape_of(annotation: Any) -> type[Wire] | None:
+    """The one shape that a member has, where it has one."""
+    choices = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    shapes = [one for one in choices if isinstance(one, type) and issubclass(one, Wire)]
+    return shapes[0] if len(shapes) == 1 else None

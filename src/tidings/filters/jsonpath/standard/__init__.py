@@ -1,0 +1,1 @@
+"""JSONPath as RFC 9535 has it."""

@@ -1,0 +1,125 @@
+"""Reading lanes.db: where work is, a lane's blocks, its lag, and what was set aside."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tidings.errors import LogUnavailable
+from tidings.lanes.sqlite.block import count_above
+from tidings.lanes.sqlite.block_chain import LANES, FoundBlock, head, lanes_file, walk
+from tidings.log.port import Aside, Block, BodyKey, Touched
+from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
+from tidings.sqlite.shared_reader import SharedReader
+
+ALL_LANES = -1
+_TOUCHES = 256
+_BODY = 'SELECT data FROM bodies WHERE partition = ? AND "offset" = ? AND digest = ?'
+
+
+class SqliteLanesReader:
+    """`LanesReader` on lanes.db. Threads may share one, their calls then take turns.
+
+    While routing has never run there is no file; then every lane is empty.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: SharedReader | None = None
+        self._nothing = _no_lanes()
+
+    def touched(self, after: int) -> Touched:
+        """See `LanesReader.touched`."""
+        with self._snapshot() as connection:
+            oldest, newest = connection.execute("SELECT min(number), max(number) FROM touches").fetchone()
+            if newest == after or (newest is None and after == 0):
+                return Touched(frozenset(), after)
+            if newest is None or newest < after or oldest > after + 1:
+                return Touched(frozenset(), newest or 0, lost=True)
+            rows = connection.execute(
+                "SELECT number, lanes FROM touches WHERE number > ? ORDER BY number LIMIT ?", (after, _TOUCHES)
+            ).fetchall()
+        lanes = frozenset(LaneNumber(lane) for _, packed in rows for (lane,) in struct.iter_unpack("<I", packed))
+        return Touched(lanes, rows[-1][0])
+
+    def blocks(self, lane: LaneNumber, after: Offset, partition: Partition, limit: int) -> Sequence[Block]:
+        """See `LanesReader.blocks`."""
+        found: list[FoundBlock] = []
+        with self._snapshot() as connection:
+            end = head(connection, lane, partition).total
+            while len(found) < limit and (not found or found[-1].total < end):
+                more = walk(connection, lane, partition, found[-1].block.last if found else after, limit - len(found))
+                if not more:
+                    break
+                found += more
+        return [item.block for item in found]
+
+    def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
+        """See `LanesReader.bodies`."""
+        found: dict[BodyKey, bytes] = {}
+        with self._snapshot() as connection:
+            for key in keys:
+                row = connection.execute(_BODY, (*key.position, key.digest)).fetchone()
+                if row is not None:
+                    found[key] = row[0]
+        return found
+
+    def routed(self) -> Marks:
+        """See `LanesReader.routed`."""
+        with self._snapshot() as connection:
+            return dict(connection.execute("SELECT partition, upto FROM routed").fetchall())
+
+    def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
+        """See `LanesReader.count_after`."""
+        with self._snapshot() as connection:
+            first = walk(connection, lane, partition, after, 1)
+            if not first:
+                return 0
+            later = head(connection, lane, partition).total - first[0].total
+            return later + count_above(first[0].block, after)
+
+    def total(self, lane: LaneNumber, partition: Partition) -> int:
+        """See `LanesReader.total`."""
+        with self._snapshot() as connection:
+            return head(connection, lane, partition).total
+
+    def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
+        """See `LanesReader.asides`. All asides of one position come together, also beyond the limit."""
+        start = after or (-1, -1)
+        with self._snapshot() as connection:
+            rows = connection.execute(
+                """WITH page AS (SELECT partition, "offset" FROM asides WHERE (partition, "offset") > (?, ?)
+                     ORDER BY partition, "offset" LIMIT ?)
+                   SELECT partition, "offset", lane, reason FROM asides
+                   WHERE (partition, "offset") IN page ORDER BY partition, "offset", lane""",
+                (*start, limit),
+            ).fetchall()
+        return [_aside(*row) for row in rows]
+
+    def close(self) -> None:
+        """See `LanesReader.close`."""
+        if self._file is not None:
+            self._file.close()
+
+    def _snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        if self._file is None:
+            try:
+                self._file = SharedReader(lanes_file(self._folder), LANES)
+            except LogUnavailable:
+                return contextlib.nullcontext(self._nothing)
+        return self._file.snapshot()
+
+
+def _no_lanes() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    for statement in LANES.schema:
+        connection.execute(statement)
+    return connection
+
+
+def _aside(partition: Partition, offset: Offset, lane: int, reason: str) -> Aside:
+    return Aside(Position(partition, offset), None if lane == ALL_LANES else LaneNumber(lane), reason)

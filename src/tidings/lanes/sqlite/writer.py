@@ -1,0 +1,261 @@
+"""Lanes on SQLite: what routing found, written exactly once, and read by delivery.
+
+Entries, how far routing came, and which lanes were touched are one transaction. Whatever is at or below `routed` is
+dropped before writing, so a batch that is written again, whole or in part, changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+
+from tidings.lanes.sqlite.block import within
+from tidings.lanes.sqlite.block_chain import LANES, STATION_EVERY, LaneHead, heads, lanes_file
+from tidings.lanes.sqlite.bodies import OffsetSpan, lost_of, lost_since, next_offsets, note_swept, remove_at, swept
+from tidings.lanes.sqlite.reader import ALL_LANES, SqliteLanesReader
+from tidings.log.port import Aside, Block, Body, Remains, Routed
+from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
+from tidings.log.sqlite.identity import OpenedFile
+from tidings.log.sqlite.retention import SLICE_ROWS, give_back_pages
+from tidings.log.wake import Bell
+from tidings.sqlite.files import open_writer, roll_back, transaction, translating
+from tidings.sqlite.lock import FileLock
+from tidings.sqlite.write_ahead_log import Wal
+
+__all__ = ["SqliteLanesReader", "SqliteLanesWriter"]
+
+_TOUCH_ROWS = 10_000
+_TOUCH_LANES = 1_000_000
+_BLOCK_OVERHEAD = 80
+_REASON_CHARS = 500
+
+
+class SqliteLanesWriter:
+    """`LanesWriter` on lanes.db. Threads may share it; `trim` and `sweep` let writes pass between their slices."""
+
+    def __init__(self, folder: Path, wal_bytes: int = 64 << 20) -> None:
+        self._path = lanes_file(folder)
+        self._lock = threading.Lock()
+        self._loaded = False
+        self._hold = FileLock(self._path)
+        try:
+            self._connection = open_writer(self._path, LANES, wal_bytes)
+            with translating(self._path, opening=True):
+                self._load()
+        except BaseException:
+            self._hold.release()
+            raise
+        self._file = OpenedFile(self._path)
+        self._wal = Wal(self._connection, wal_bytes)
+        self._bell = Bell(folder, "lanes")
+
+    def routed(self) -> Marks:
+        """See `LanesWriter.routed`."""
+        with self._lock:
+            return dict(self._routed)
+
+    def write(self, routed: Routed) -> None:
+        """See `LanesWriter.write`. Entries above `scanned` are dropped as well: they will be routed again."""
+        with self._turn():
+            self._file.check()
+            self._load()
+            blocks = _in_order(self._new_blocks(routed))
+            asides = [aside for aside in routed.aside if self._is_new(aside.position, routed.scanned)]
+            bodies = [body for body in routed.bodies if self._is_new(body.key.position, routed.scanned)]
+            if not blocks and not asides and not self._advances(routed.scanned):
+                return
+            self._loaded = False
+            self._store(blocks, bodies, asides, routed.scanned)
+            self._loaded = True
+            self._bell.ring()
+            self._wal.committed(sum(map(_size, blocks)) + sum(len(body.data) for body in bodies))
+
+    def trim(self, below: Marks) -> int:
+        """See `LanesWriter.trim`."""
+        gone = gone_bodies = 0
+        while removed := self._trim_slice(below):
+            gone += removed
+        with self._turn() as connection:
+            connection.executemany('DELETE FROM asides WHERE partition = ? AND "offset" <= ?', list(below.items()))
+        for partition, upto in below.items():
+            while removed := self._trim_bodies(OffsetSpan(partition, START, upto)):
+                gone_bodies += removed
+        while gone + gone_bodies and self._give_back():
+            pass
+        return gone
+
+    def sweep(self, log: Remains) -> Iterator[int]:
+        """See `LanesWriter.sweep`. A sweep that is left before its end begins again next time."""
+        lost = lost_of(log)
+        with self._turn() as connection:
+            spans = lost_since(swept(connection), lost)
+        gone = 0
+        for span in spans:
+            while offsets := self._look(span):
+                there = log.remaining([Position(span.partition, offset) for offset in offsets])
+                removed = self._remove(span.partition, [one for one in offsets if Position(span.partition, one) not in there])
+                gone += removed
+                span = span._replace(after=offsets[-1])
+                yield removed
+        if spans:
+            with self._turn() as connection:
+                note_swept(connection, lost)
+        while gone and self._give_back():
+            yield 0
+
+    def rest(self) -> None:
+        """Nothing is being routed now: cut the write-ahead file."""
+        with self._lock:
+            self._wal.rest()
+
+    def close(self) -> None:
+        """See `LanesWriter.close`."""
+        with self._lock:
+            self._connection.close()
+            self._bell.close()
+            self._hold.release()
+
+    def _load(self) -> None:
+        """What the file says: how far routing came, the newest block of each lane, which touches are kept.
+
+        Asked again after a write that failed: only the file knows whether a failed commit counts.
+        """
+        if self._loaded:
+            return
+        roll_back(self._connection)
+        self._routed: dict[Partition, Offset] = dict(self._connection.execute("SELECT partition, upto FROM routed").fetchall())
+        self._heads = heads(self._connection)
+        self._last_id = max((found.block for found in self._heads.values()), default=0)
+        rows = self._connection.execute("SELECT number, length(lanes) / 4 FROM touches ORDER BY number")
+        self._touches: deque[tuple[int, int]] = deque(rows.fetchall())
+        self._touched_lanes = sum(count for _, count in self._touches)
+        self._loaded = True
+
+    def _new_blocks(self, routed: Routed) -> Iterable[Block]:
+        for block in routed.blocks:
+            floor, ceiling = self._routed.get(block.partition, START), routed.scanned.get(block.partition, START)
+            new = within(block, floor, ceiling)
+            if new is not None:
+                yield new
+
+    def _is_new(self, position: Position, scanned: Marks) -> bool:
+        partition, offset = position
+        return self._routed.get(partition, START) < offset <= scanned.get(partition, START)
+
+    def _advances(self, scanned: Marks) -> bool:
+        return any(upto > self._routed.get(partition, START) for partition, upto in scanned.items())
+
+    def _store(self, blocks: Sequence[Block], bodies: Sequence[Body], asides: Sequence[Aside], scanned: Marks) -> None:
+        """One transaction. What is kept in memory follows only after the commit."""
+        rows, newest, stations = self._chained(blocks)
+        routed = {partition: max(upto, self._routed.get(partition, START)) for partition, upto in scanned.items()}
+        with transaction(self._connection):
+            insert = self._connection.executemany
+            insert("INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
+            insert("INSERT OR REPLACE INTO heads VALUES (?,?,?,?,?)", [(*lane, *found) for lane, found in newest.items()])
+            insert("INSERT INTO stations VALUES (?,?,?,?)", stations)
+            insert("INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)", [(*b.key.position, b.key.digest, b.data) for b in bodies])
+            insert("INSERT OR IGNORE INTO asides VALUES (?,?,?,?)", map(_aside_row, asides))
+            insert("INSERT OR REPLACE INTO routed VALUES (?,?)", list(routed.items()))
+            self._touch(newest)
+        self._routed.update(routed)
+        self._heads.update(newest)
+        self._last_id += len(rows)
+
+    def _chained(
+        self, blocks: Sequence[Block]
+    ) -> tuple[list[tuple[object, ...]], dict[tuple[LaneNumber, Partition], LaneHead], list[tuple[int, int, int, int]]]:
+        """The rows of these blocks, the new heads, and the new stations."""
+        rows: list[tuple[object, ...]] = []
+        newest: dict[tuple[LaneNumber, Partition], LaneHead] = {}
+        stations: list[tuple[int, int, int, int]] = []
+        for number, block in enumerate(blocks, self._last_id + 1):
+            lane = (block.lane, block.partition)
+            before = newest.get(lane) or self._heads.get(lane) or LaneHead()
+            after = newest[lane] = LaneHead(number, before.total + block.count, before.number + 1)
+            span = (block.first, block.last, block.count)
+            rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.digests))
+            if after.number % STATION_EVERY == 0:
+                stations.append((*lane, block.last, number))
+        return rows, newest, stations
+
+    def _touch(self, newest: Iterable[tuple[LaneNumber, Partition]]) -> None:
+        """Note which lanes got something, and forget the oldest notes: a reader that far behind looks at all lanes."""
+        lanes = sorted({lane for lane, _ in newest})
+        if not lanes:
+            return
+        number = self._touches[-1][0] + 1 if self._touches else 1
+        self._connection.execute("INSERT INTO touches VALUES (?,?)", (number, struct.pack(f"<{len(lanes)}I", *lanes)))
+        self._touches.append((number, len(lanes)))
+        self._touched_lanes += len(lanes)
+        while len(self._touches) > _TOUCH_ROWS or (self._touched_lanes > _TOUCH_LANES and len(self._touches) > 1):
+            oldest, count = self._touches.popleft()
+            self._touched_lanes -= count
+            self._connection.execute("DELETE FROM touches WHERE number = ?", (oldest,))
+
+    @contextmanager
+    def _turn(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, translating(self._path):
+            yield self._connection
+
+    def _give_back(self) -> bool:
+        with self._turn() as connection:
+            return give_back_pages(connection)
+
+    def _trim_slice(self, below: Marks) -> int:
+        """Remove the oldest blocks, as long as they end at or below the marks."""
+        with self._turn() as connection:
+            rows = connection.execute(
+                "SELECT id, lane, partition, last FROM blocks ORDER BY id LIMIT ?", (SLICE_ROWS,)
+            ).fetchall()
+            old = list(takewhile(lambda row: row[3] <= below.get(row[2], START), rows))
+            if old:
+                with transaction(connection):
+                    connection.execute("DELETE FROM blocks WHERE id <= ?", (old[-1][0],))
+                    connection.executemany(
+                        "DELETE FROM stations WHERE lane = ? AND partition = ? AND last = ?", [row[1:] for row in old]
+                    )
+                self._wal.committed(0)
+            return len(old)
+
+    def _trim_bodies(self, span: OffsetSpan) -> int:
+        return self._remove(span.partition, self._look(span))
+
+    def _look(self, span: OffsetSpan) -> Sequence[Offset]:
+        with self._turn() as connection:
+            return next_offsets(connection, span)
+
+    def _remove(self, partition: Partition, offsets: Sequence[Offset]) -> int:
+        if not offsets:
+            return 0
+        with self._turn() as connection:
+            gone = remove_at(connection, partition, offsets)
+            self._wal.committed(0)
+            return gone
+
+
+def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:
+    """The blocks, after checking that those of one lane rise. Raises ValueError: out of order, an entry could be there twice."""
+    ends: dict[tuple[LaneNumber, Partition], Offset] = {}
+    kept = []
+    for block in blocks:
+        lane = (block.lane, block.partition)
+        if block.first <= ends.get(lane, START):
+            raise ValueError(f"blocks of lane {block.lane} are not in order at offset {block.first}")
+        ends[lane] = block.last
+        kept.append(block)
+    return kept
+
+
+def _size(block: Block) -> int:
+    return len(block.offsets) + len(block.digests or b"") + _BLOCK_OVERHEAD
+
+
+def _aside_row(aside: Aside) -> tuple[int, int, int, str]:
+    return (*aside.position, ALL_LANES if aside.lane is None else aside.lane, aside.reason[:_REASON_CHARS])
