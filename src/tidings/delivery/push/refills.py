@@ -10,7 +10,6 @@ from tidings.delivery.push.lane.entries import WAITING, Item, Parcel
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.outcomes import Outcomes
-from tidings.delivery.push.policy.policy import Policy
 from tidings.delivery.push.request.parcels import Parcels
 from tidings.errors import LogUnavailable
 from tidings.lanes.port import LanePage, Mark, PageLimit
@@ -43,7 +42,7 @@ class Refills:
         """Read on in a window."""
         if lane.policy is not None:
             window.reading = True
-            self._start(self._refill(lane, window, lane.policy))
+            self._start(self._refill(lane, window))
 
     def keep_ahead(self, lane: PushLane) -> None:
         """Read on in the live window before it runs empty."""
@@ -55,7 +54,7 @@ class Refills:
         """Read open items."""
         if lane.policy is not None:
             window.loading = True
-            self._start(self._load(lane, window, items, lane.policy))
+            self._start(self._load(lane, window, items))
 
     async def close(self) -> None:
         """Read no more."""
@@ -68,8 +67,12 @@ class Refills:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _refill(self, lane: PushLane, window: Window, policy: Policy) -> None:
-        epoch, after = lane.epoch, window.read_to
+    async def _refill(self, lane: PushLane, window: Window) -> None:
+        # Policy and epoch belong together: the policy may have changed since somebody asked for this.
+        policy, epoch, after = lane.policy, lane.epoch, window.read_to
+        if policy is None:
+            window.reading = False
+            return
         # Whoever sees new entries meanwhile says so again.
         window.more = False
         try:
@@ -111,8 +114,11 @@ class Refills:
         if missed:
             self._outcomes.missed(lane, missed, after, None if place is None else Offset(place + 1))
 
-    async def _load(self, lane: PushLane, window: Window, items: Sequence[Item], policy: Policy) -> None:
-        epoch = lane.epoch
+    async def _load(self, lane: PushLane, window: Window, items: Sequence[Item]) -> None:
+        policy, epoch = lane.policy, lane.epoch
+        if policy is None:
+            window.loading = False
+            return
         try:
             parcels = await self._parcels.of(lane.key, policy, items)
             if lane.epoch == epoch:
