@@ -65,7 +65,7 @@ class Api:
     def __init__(self, parts: ApiParts) -> None:
         self.parts = parts
         self._publish = NativePublish(parts)
-        self._doors = Doors(parts, DOORS)
+        self._doors = Doors(parts, parts.doors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
@@ -118,6 +118,7 @@ async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack
         current=current,
         intake=Intake(admissions, files.log, duplicates, tally),
         body_budget=BodyBudget(settings.ingest.reading_bytes),
+        doors=DOORS,
         waiting=waiting,
         lane_waiting=lane_waiting,
         board=board,

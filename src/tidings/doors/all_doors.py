@@ -10,6 +10,3 @@ from tidings.doors.horizon.door import DOOR as HORIZON
 from tidings.doors.native.door import DOOR as NATIVE
 
 DOORS: Sequence[Door] = (FEEDS, HORIZON, NATIVE)
-
-RESERVED = (*(door.prefix for door in DOORS), "/health", "/metrics", "/console", "/hermes", "/vng", "/cloudevents")
-"""What stands at and below these addresses is the hub's own, now or in a later version."""

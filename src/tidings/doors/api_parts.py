@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from tidings.config import Settings
 from tidings.delivery.feeds.cursor_sets import CursorSets
 from tidings.delivery.push.reader import DeliveryReader
 from tidings.delivery.push.records.port import RecordsReader
+from tidings.doors.door import Door
 from tidings.doors.growth import Growth
 from tidings.ids import DeliveryIds
 from tidings.ingest.intake import Intake
@@ -57,6 +58,7 @@ class ApiParts:
     current: CurrentRegistry
     intake: Intake
     body_budget: BodyBudget
+    doors: Sequence[Door]
     waiting: Growth
     lane_waiting: Growth
     board: PartStatus

@@ -44,6 +44,14 @@ class Door:
     port: Callable[[Settings], int] = lambda settings: 0
 
 
+_LATER = ("/health", "/metrics", "/console", "/hermes", "/vng", "/cloudevents")
+
+
+def reserved_addresses(doors: Sequence[Door]) -> tuple[str, ...]:
+    """What stands at and below these addresses is the hub's own, now or in a later version."""
+    return tuple(dict.fromkeys((*(door.prefix for door in doors), *_LATER)))
+
+
 def owner_of(doors: Sequence[Door], name: Name | str) -> Door | None:
     """The door whose documents decide about a name, or about a namespace."""
     namespace = name if isinstance(name, str) else name.namespace

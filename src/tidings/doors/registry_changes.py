@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidings.doors.all_doors import RESERVED
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.door import reserved_addresses
 from tidings.errors import FilterSyntaxError
 from tidings.events.schema import Schema
 from tidings.log.position import Marks
@@ -39,7 +39,7 @@ def check_documents(parts: ApiParts, documents: Sequence[Document]) -> None:
             raise FilterSyntaxError("an avropath needs topics with Avro payloads, and this hub has none", expected="jsonpath")
         return parsed
 
-    check(documents, parse=parse, compile_schema=Schema.compiled, reserved=RESERVED)
+    check(documents, parse=parse, compile_schema=Schema.compiled, reserved=reserved_addresses(parts.doors))
 
 
 def check_change(parts: ApiParts, documents: Sequence[Document], endings: Sequence[DocumentEnd]) -> None:

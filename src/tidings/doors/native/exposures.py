@@ -149,7 +149,7 @@ async def patch_exposure(topic: str, patch: Patch, parts: PartsOf, caller: Calle
 async def _stored(
     parts: ApiParts, caller: Principal, wanted: Exposure, guard: registry_changes.Guard = registry_changes.nothing_against
 ) -> ExposureView:
-    refuse_derived([wanted])
+    refuse_derived(parts.doors, [wanted])
     await registry_changes.put(parts, [wanted], caller.name, guard)
     return view_of(wanted).model_copy(update={"warnings": advice_on(wanted, parts.regex) or None})
 
@@ -159,7 +159,7 @@ async def delete_exposure(topic: str, parts: PartsOf, caller: Caller) -> None:
     """Open the topic to everyone with the right."""
     caller.require(Right.ADMIN)
     ending = DocumentEnd(Exposure, name_in_path(topic, "topic"))
-    refuse_derived((), [ending])
+    refuse_derived(parts.doors, (), [ending])
     await registry_changes.end(parts, ending, caller.name)
 
 

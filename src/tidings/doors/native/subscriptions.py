@@ -112,7 +112,7 @@ async def _stored(
     handshake: Handshake,
     guard: registry_changes.Guard = registry_changes.nothing_against,
 ) -> SubscriptionAnswer:
-    refuse_derived([wanted])
+    refuse_derived(parts.doors, [wanted])
     registry_changes.check_documents(parts, [wanted])
     wanted = await handshakes.shaken(parts, wanted, policy_in(handshake))
 
@@ -140,5 +140,5 @@ async def delete_subscription(name: str, parts: PartsOf, caller: Caller) -> None
     """End a subscription. What is on its way finishes; its lane goes."""
     subscription = subscription_of(parts, caller, name)
     ending = DocumentEnd(Subscription, subscription.name)
-    refuse_derived((), [ending])
+    refuse_derived(parts.doors, (), [ending])
     await registry_changes.end(parts, ending, caller.name, lambda now: refuse_foreign(caller, subscription.name, now))

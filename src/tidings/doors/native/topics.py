@@ -119,7 +119,7 @@ async def patch_topic(name: str, patch: Patch, parts: PartsOf, caller: Caller, r
 async def _stored(
     parts: ApiParts, caller: Principal, wanted: Topic, guard: registry_changes.Guard = registry_changes.nothing_against
 ) -> TopicView:
-    refuse_derived([wanted])
+    refuse_derived(parts.doors, [wanted])
     (stored,) = await registry_changes.put(parts, [wanted], caller.name, guard)
     assert isinstance(stored, Topic)
     return view_of(stored)
@@ -141,5 +141,5 @@ async def delete_topic(
     """End a topic. Its events stay in the log until their retention has passed, but nobody can ask for them any more."""
     caller.require(Right.ADMIN)
     ending = DocumentEnd(Topic, name_in_path(name, "topic"), force)
-    refuse_derived((), [ending])
+    refuse_derived(parts.doors, (), [ending])
     await registry_changes.end(parts, ending, caller.name)

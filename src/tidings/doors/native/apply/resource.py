@@ -5,7 +5,7 @@ All or nothing, in one revision. Nothing is ever deleted unless `prune` asks for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -15,6 +15,7 @@ from tidings.access.principals import Principal, Right
 from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.door import Door
 from tidings.doors.native.apply.difference import Difference, difference
 from tidings.doors.native.bodies.subscription import SubscriptionBody
 from tidings.doors.native.bodies.wire import Wire
@@ -88,8 +89,8 @@ async def apply(
     if not dry_run:
         given = await _shaken(parts, body, given)
     wanted = registry_changes.safe(parts, given)
-    found = difference(parts.snapshot, wanted, _pruned(body, parts.snapshot, wanted, caller))
-    refuse_derived(found.puts, found.endings)
+    found = difference(parts.snapshot, wanted, _pruned(parts, body, wanted, caller))
+    refuse_derived(parts.doors, found.puts, found.endings)
     if not dry_run and (found.puts or found.endings):
         await registry_changes.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
     elif dry_run:
@@ -161,8 +162,9 @@ def _name(given: str | None, kind: str, index: int) -> Name:
     return parse_name(given)
 
 
-def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], caller: Principal) -> list[DocumentEnd]:
+def _pruned(parts: ApiParts, body: HubDocument, wanted: list[Document], caller: Principal) -> list[DocumentEnd]:
     """What is in force and not in the document."""
+    snapshot, doors = parts.snapshot, parts.doors
     if not body.prune:
         return []
     if body.topics is not None or body.exposures is not None:
@@ -170,21 +172,21 @@ def _pruned(body: HubDocument, snapshot: Snapshot, wanted: list[Document], calle
     named = {(type(one), one.topic if isinstance(one, Exposure) else one.name) for one in wanted if isinstance(one, _KINDS)}
     endings: list[DocumentEnd] = []
     if body.subscriptions is not None:
-        mine = [name for name, one in snapshot.subscriptions.items() if owns(caller, one) and not is_derived(name)]
+        mine = [name for name, one in snapshot.subscriptions.items() if owns(caller, one) and not is_derived(doors, name)]
         endings += [DocumentEnd(Subscription, name) for name in mine if (Subscription, name) not in named]
     if body.topics is not None:
-        endings += [DocumentEnd(Topic, name) for name in _theirs(snapshot.topics) if (Topic, name) not in named]
+        endings += [DocumentEnd(Topic, name) for name in _theirs(doors, snapshot.topics) if (Topic, name) not in named]
     gone = {ending.name for ending in endings if ending.kind is Topic}
     if body.exposures is not None:
         # An exposure ends with its topic.
-        exposed = [name for name in _theirs(snapshot.exposures) if name not in gone]
+        exposed = [name for name in _theirs(doors, snapshot.exposures) if name not in gone]
         endings += [DocumentEnd(Exposure, name) for name in exposed if (Exposure, name) not in named]
     return endings
 
 
-def _theirs(names: Iterable[Name]) -> list[Name]:
+def _theirs(doors: Sequence[Door], names: Iterable[Name]) -> list[Name]:
     """Those that are neither the hub's own nor follow from another door's documents."""
-    return [name for name in names if name.namespace != HUB_NAMESPACE and not is_derived(name)]
+    return [name for name in names if name.namespace != HUB_NAMESPACE and not is_derived(doors, name)]
 
 
 _KINDS = (Topic, Exposure, Subscription)

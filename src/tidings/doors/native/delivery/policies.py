@@ -90,7 +90,7 @@ async def _store(
 ) -> None:
     push = msgspec.structs.replace(_pushed(standing), **wishes_from(body))
     wanted = msgspec.structs.replace(standing, delivery=push)
-    refuse_derived([wanted])
+    refuse_derived(parts.doors, [wanted])
 
     def allowed(now: Snapshot) -> None:
         refuse_foreign(caller, wanted.name, now)
