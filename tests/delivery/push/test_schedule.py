@@ -165,3 +165,14 @@ def test_the_window_halves_when_the_endpoint_says_that_it_is_too_much(make: Make
     schedule.begin(lane)
     schedule.end(lane, answered=True, pressed=True)
     assert (lane.window, lane.standing) == (32, EndpointStanding.QUICK)
+
+
+def test_slow_lanes_are_passed_over_when_they_had_their_share_of_a_pass(make: MakeLane) -> None:
+    schedule, slow, quick = Schedule(10), make(1), make(2)
+    for lane, answered in ((slow, False), (quick, True)):
+        schedule.begin(lane)
+        schedule.end(lane, answered=answered)
+        schedule.offer(lane)
+    assert schedule.turn(slow=False) is quick
+    assert schedule.turn(slow=False) is None
+    assert schedule.turn() is slow

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidings.clock import Clock, Instant
+from tidings.clock import Instant
 from tidings.config import PushSettings
+from tidings.delivery.push.around import Around
 from tidings.delivery.push.breakers import Breakers
 from tidings.delivery.push.egress.probes import Probes
 from tidings.delivery.push.egress.sender import Sender, SendTarget
@@ -24,7 +24,7 @@ from tidings.delivery.push.lane.batches import batch_of
 from tidings.delivery.push.lane.breaker import Status
 from tidings.delivery.push.lane.choice import Attempt, Load, Refill, Take, Wait, choose, takes_next
 from tidings.delivery.push.lane.entries import EXPIRED, Item, Parcel
-from tidings.delivery.push.lane.push_lane import Job, PushLane
+from tidings.delivery.push.lane.push_lane import EndpointStanding, Job, PushLane
 from tidings.delivery.push.lane.saved import decode
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.lane.window import Window
@@ -38,10 +38,8 @@ from tidings.delivery.push.request.credentials import access_of, awaits_consent
 from tidings.delivery.push.request.parcels import Parcels
 from tidings.delivery.push.saver import Saver
 from tidings.delivery.push.store import DeliveryStore, LaneKey, LaneTally, SavedLane
-from tidings.ids import DeliveryIds
 from tidings.lanes.port import Lanes
 from tidings.log.position import EMBEDDED, LaneNumber
-from tidings.observe.part_status import PartStatus
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
 from tidings.registry.rules.entitlements import entitlement
 from tidings.registry.rules.retention import RetentionPeriod, Retentions
@@ -49,7 +47,10 @@ from tidings.registry.rules.retention import RetentionPeriod, Retentions
 logger = logging.getLogger("tidings.delivery")
 
 BURST = 64
-"""Attempts begun in one go; then the event loop gets to see what else there is."""
+SLOW_BURST = 4
+"""Attempts begun in one pass of the event loop, and those among them of endpoints that answer late or not at all. Every step of an
+ordered lane waits for a pass: those that fail at once must not make it long.
+"""
 
 LONGEST_ALARM = 3600.0
 LONGEST_WAIT = 15 * 86400.0
@@ -80,6 +81,7 @@ class Engine:
         self._workers: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._burst_planned = False
+        self._begun = self._slow_begun = 0
         self.ledger = Ledger()
         self.saver = Saver(self.ledger, store, around.clock, settings.save_interval)
         self.saver.on_saved = self._saved
@@ -244,19 +246,20 @@ class Engine:
     def _plan_burst(self) -> None:
         if not self._burst_planned and not self._stopping:
             self._burst_planned = True
-            asyncio.get_running_loop().call_soon(self._begin_more)
+            asyncio.get_running_loop().call_soon(self._next_burst)
+
+    def _next_burst(self) -> None:
+        """Another pass of the event loop has begun."""
+        self._burst_planned = False
+        self._begun = self._slow_begun = 0
+        self._begin_more()
 
     def _begin_more(self) -> None:
         """Begin attempts for everything that may go now, one worker each."""
-        self._burst_planned = False
-        for _ in range(BURST):
-            job = self._next()
-            if job is None:
-                return
+        while (job := self._next()) is not None:
             worker = asyncio.create_task(self._work(job))
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
-        self._plan_burst()
 
     async def _work(self, job: Job | None) -> None:
         """Make attempts, one after the other, as long as somebody has a turn."""
@@ -327,12 +330,16 @@ class Engine:
         """The next attempt, of the lane whose turn it is."""
         if self._stopping or self.ledger.full:
             return None
-        for _ in range(BURST):
-            lane = self._schedule.turn()
-            if lane is None:
+        for _ in range(BURST if self._begun < BURST else 0):
+            lane = self._schedule.turn(slow=self._slow_begun < SLOW_BURST)
+            if lane is None and self._slow_begun < SLOW_BURST:
                 return None
+            if lane is None:
+                break
             job = self._job(lane)
             if job is not None:
+                self._begun += 1
+                self._slow_begun += lane.standing is EndpointStanding.SLOW
                 lane.pace.sent(self._clock.monotonic())
                 self._schedule.begin(lane)
                 self._schedule.offer(lane)
@@ -467,26 +474,3 @@ class Engine:
 def _parcel(item: Item) -> Parcel:
     assert item.parcel is not None
     return item.parcel
-
-
-class Around:
-    """What the engine is given from around it: time, chance, ids, the board for its figures, how long topics
-    keep events, the hub's own address, and which lanes are this worker's own.
-    """
-
-    def __init__(
-        self,
-        clock: Clock,
-        board: PartStatus,
-        ids: DeliveryIds,
-        chance: Callable[[], float] = random.random,
-        retention: float = math.inf,
-        hub: str = "",
-    ) -> None:
-        self.hub = hub
-        self.mine: Callable[[LaneNumber], bool] = lambda lane: True
-        self.retention = retention
-        self.clock = clock
-        self.board = board
-        self.ids = ids
-        self.chance = chance

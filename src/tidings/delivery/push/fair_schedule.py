@@ -40,10 +40,13 @@ class Schedule:
             lane.queued = True
             self._turns[lane.standing].append(lane)
 
-    def turn(self) -> PushLane | None:
-        """The lane that may begin one attempt now; it is no longer queued. None: nobody, or no slot is free."""
+    def turn(self, slow: bool = True) -> PushLane | None:
+        """The lane that may begin one attempt now; it is no longer queued. None: nobody, or no slot is free.
+
+        `slow`: whether lanes that answer late, or not at all, have turns.
+        """
         while not self.held and self.busy < self._total:
-            standing = self._next_standing()
+            standing = self._next_standing(slow)
             if standing is None:
                 return None
             lane = self._turns[standing].popleft()
@@ -79,12 +82,15 @@ class Schedule:
         self._busy[before] -= 1 + lane.inflight
         self._busy[lane.standing] += lane.inflight
 
-    def _next_standing(self) -> EndpointStanding | None:
+    def _next_standing(self, slow: bool) -> EndpointStanding | None:
         """Whose turn it is among those who have work and a free slot."""
         for _ in EndpointStanding:
             self._order.rotate(-1)
-            if self._turns[self._order[-1]] and self._free_for(self._order[-1]) > 0:
-                return self._order[-1]
+            standing = self._order[-1]
+            if standing is EndpointStanding.SLOW and not slow:
+                continue
+            if self._turns[standing] and self._free_for(standing) > 0:
+                return standing
         return None
 
     def _free_for(self, standing: EndpointStanding) -> int:

@@ -16,7 +16,7 @@ from tidings.delivery.push.records.causes import target_of
 from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneKey
 from tidings.log.position import Marks, Offset
 
-SLICE_ROWS = 1000
+SLICE_ROWS = 250
 """Rows of one flush, about, when nobody waits for it; one lane's are never divided."""
 
 MOST_UNSAVED = 50_000

@@ -16,12 +16,13 @@ from tidings.access.secret_box import Box, sealing_key
 from tidings.access.secrets import hub_key
 from tidings.clock import SECOND, Clock, Instant, LeapWatch, SystemClock
 from tidings.config import Settings
+from tidings.delivery.push.around import Around
 from tidings.delivery.push.commands import Commands
 from tidings.delivery.push.egress.endpoints import Endpoints
 from tidings.delivery.push.egress.exchange import GuardedExchange
 from tidings.delivery.push.egress.reach import Reach
 from tidings.delivery.push.egress.sender import Sender
-from tidings.delivery.push.engine import Around, Engine
+from tidings.delivery.push.engine import Engine
 from tidings.delivery.push.lane_owner import owner_of
 from tidings.delivery.push.records.dead_letter_retention import LetterSweep
 from tidings.delivery.push.request.credential_cache import CredentialCache, Gateway

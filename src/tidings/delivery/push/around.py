@@ -1,0 +1,35 @@
+"""What the engine is given from around it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+from tidings.clock import Clock
+from tidings.ids import DeliveryIds
+from tidings.log.position import LaneNumber
+from tidings.observe.part_status import PartStatus
+
+
+class Around:
+    """Time, chance, ids, the part status for its figures, how long topics keep events, the hub's own address, and which lanes are
+    this worker's own.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        board: PartStatus,
+        ids: DeliveryIds,
+        chance: Callable[[], float] = random.random,
+        retention: float = math.inf,
+        hub: str = "",
+    ) -> None:
+        self.hub = hub
+        self.mine: Callable[[LaneNumber], bool] = lambda lane: True
+        self.retention = retention
+        self.clock = clock
+        self.board = board
+        self.ids = ids
+        self.chance = chance
