@@ -1,4 +1,4 @@
-"""`tidings apply`: brings the hub to what files and folders say, or shows what would change.
+"""`tidings apply`: changes the hub to match files and folders, or shows what would change.
 
 Our own documents (topics, exposures, subscriptions) and Horizon's (Rover, EventSpecification) may stand side by side.
 """
@@ -33,15 +33,15 @@ def add_to(app: typer.Typer) -> None:
         paths: Annotated[
             list[Path] | None, typer.Argument(help="YAML or JSON files, or folders of them; - reads stdin.")
         ] = None,
-        files: Annotated[list[Path] | None, typer.Option("--file", "-f", help="A file or folder, as well.")] = None,
+        files: Annotated[list[Path] | None, typer.Option("--file", "-f", help="Another file or folder.")] = None,
         environment: Annotated[
-            str, typer.Option("--environment", "-e", help="For Rover and EventSpecification: the environment.")
+            str, typer.Option("--environment", "-e", help="Environment of Rover and EventSpecification documents.")
         ] = "default",
-        team: Annotated[str | None, typer.Option("--team", help="For these: the team they are of, as hub--team.")] = None,
+        team: Annotated[str | None, typer.Option("--team", help="Team of these documents, as hub--team.")] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")] = False,
         prune: Annotated[bool, typer.Option("--prune", help="Also delete what the file does not name.")] = False,
     ) -> None:
-        """Bring the hub to what files say: all of a file, or nothing; all Rovers and EventSpecifications, or nothing."""
+        """Change the hub to match files: all of a file, or nothing; all Rovers and EventSpecifications, or nothing."""
         texts = read_files([*(paths or ()), *(files or ())])
         theirs = [one for one in texts if rovers.are_documents(one)]
         ours = [read_document(one) for one in texts if one not in theirs]

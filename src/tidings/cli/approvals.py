@@ -1,4 +1,4 @@
-"""Who decided what, and what could not be routed: `tidings approvals`, `approve`, `reject`, `changes`, `asides`."""
+"""Decisions, changes, and events that could not be routed: `tidings approvals`, `approve`, `reject`, `changes`, `asides`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tidings.cli.output import print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed
 
-Subscription = Annotated[str, typer.Argument(help="Name of the subscription; for Horizon its id.")]
-Topic = Annotated[str | None, typer.Argument(help="The topic it asks for; not for Horizon.")]
+Subscription = Annotated[str, typer.Argument(help="Name of the subscription; for Horizon, its id.")]
+Topic = Annotated[str | None, typer.Argument(help="Topic that it asks for; not for Horizon.")]
 Environment = Annotated[str | None, typer.Option("--environment", "-e", help="For Horizon: the environment.")]
-Reason = Annotated[str, typer.Option("--reason", help="Why, for the owner to read.")]
-Approver = Annotated[str, typer.Option("--approver", help="For Horizon, where access is open: who decides.")]
+Reason = Annotated[str, typer.Option("--reason", help="Reason, shown to the owner of the subscription.")]
+Approver = Annotated[str, typer.Option("--approver", help="Who decides; for Horizon with open access.")]
 
 _PANEL = "Governing"
 
 
-approvals = typer.Typer(help="Who waits for a decision, and the decisions.", invoke_without_command=True)
+approvals = typer.Typer(help="Approvals: who waits for a decision, and what was decided.", invoke_without_command=True)
 
 
 @approvals.callback()
@@ -37,12 +37,10 @@ def _group(ctx: typer.Context, url: Url = None, token: Token = None, json: AsJso
 def listed(
     hub: Hub,
     environment: Environment = None,
-    state: Annotated[
-        str | None, typer.Option("--state", help="For Horizon: PENDING (unless given), ACTIVE, REJECTED …")
-    ] = None,
-    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only this type.")] = None,
+    state: Annotated[str | None, typer.Option("--state", help="For Horizon: PENDING (the default), ACTIVE, REJECTED …")] = None,
+    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only this event type.")] = None,
 ) -> None:
-    """List the approvals and where they stand; with --environment, the subscriptions to one's own Horizon event types."""
+    """List the approvals and their states; with --environment, the subscriptions to your own Horizon event types."""
     if environment is None:
         _show(hub)
         return
@@ -54,13 +52,13 @@ def listed(
 
 
 def _with_scopes(item: dict[str, Any]) -> dict[str, Any]:
-    """Who decides wants to know how much is asked for."""
+    """How much is asked for, so that the approver can decide."""
     scopes = f"scopes {', '.join(item['scopes'])}" if item.get("scopes") else ""
     return {**item, "reason": "; ".join(text for text in (item.get("reason"), scopes) if text)}
 
 
 class Said(NamedTuple):
-    """A decision, why, and whose it is where the hub cannot know."""
+    """A decision, its reason, and who decided where the hub cannot know."""
 
     state: str
     reason: str
@@ -75,7 +73,7 @@ def approve(
     reason: Reason = "",
     approver: Approver = "",
 ) -> None:
-    """Let a subscription have the events of a topic."""
+    """Allow a subscription to get the events of a topic."""
     _decide(hub, subscription, topic, environment, Said("granted", reason, approver))
 
 
@@ -105,10 +103,10 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "changes", rich_help_panel=_PANEL)
     def changes(
         hub: Hub,
-        after: Annotated[int, typer.Option("--after", help="Revision to go on after.", min=0)] = 0,
-        limit: Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)] = 100,
+        after: Annotated[int, typer.Option("--after", help="Start after this revision.", min=0)] = 0,
+        limit: Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)] = 100,
     ) -> None:
-        """Show who changed what, when, and from which event on it holds."""
+        """Show who changed what and when, and from which event on the change holds."""
         found = hub.client.get("/api/changes", {"after": after, "limit": limit})
         if hub.json:
             print_json(found)
@@ -120,10 +118,10 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "asides", rich_help_panel=_PANEL)
     def asides(
         hub: Hub,
-        after: Annotated[str | None, typer.Option("--after", help="Cursor to go on after.")] = None,
-        limit: Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)] = 100,
+        after: Annotated[str | None, typer.Option("--after", help="Start after this cursor.")] = None,
+        limit: Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)] = 100,
     ) -> None:
-        """Show the events that could not be routed, to whom, and why."""
+        """Show the events that could not be routed, for which subscription, and why."""
         found = hub.client.get("/api/asides", {"after": after, "limit": limit})
         if hub.json:
             print_json(found)
@@ -142,7 +140,7 @@ def _show(hub: Hub) -> None:
 
 
 def _decide(hub: Hub, subscription: str, topic: str | None, environment: str | None, said: Said) -> None:
-    """Decide on a subscription of ours, by its name and topic, or of Horizon, by its id and environment."""
+    """Decide on a native subscription, by name and topic, or on one of Horizon, by id and environment."""
     if environment is not None:
         path = f"/horizon/v1/{segment(environment)}/subscriptions/{segment(subscription)}/approval"
         decision = "APPROVE" if said.state == "granted" else "REJECT"
@@ -157,7 +155,7 @@ def _decide(hub: Hub, subscription: str, topic: str | None, environment: str | N
 
 
 def _standing(subscription: dict[str, Any]) -> str:
-    """The state of a Horizon subscription, and who has to decide yet."""
+    """The state of a Horizon subscription, and who still has to decide."""
     approved = ", ".join(subscription.get("approvedBy") or ())
     if subscription["state"] == "PENDING" and approved:
         return f"PENDING: approved by {approved}, and somebody else has to approve it too"

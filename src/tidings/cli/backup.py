@@ -1,4 +1,4 @@
-"""`tidings backup`, `restore` and `renew-log`: the data folder as one file, and its way back. They work on files, not over HTTP."""
+"""`tidings backup`, `restore` and `renew-log`: write the data folder to one file, and back. They work on files, not over HTTP."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "backup", rich_help_panel=_PANEL)
     def backup(
         hub: Hub,
-        file: Annotated[Path, typer.Argument(help="The file to write, .tar or .tar.gz.")],
+        file: Annotated[Path, typer.Argument(help="File to write, .tar or .tar.gz.")],
         data: Data = None,
         config: Config = None,
-        replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it is there.")] = False,
+        replace: Annotated[bool, typer.Option("--replace", help="Replace the file if it exists.")] = False,
     ) -> None:
-        """Copy everything of a hub, which may be running, into one file."""
+        """Copy a whole hub into one file. The hub may be running."""
         from tidings.backup import archive
         from tidings.clock import SystemClock
 
@@ -44,11 +44,11 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "restore", rich_help_panel=_PANEL)
     def restore(
         hub: Hub,
-        file: Annotated[Path, typer.Argument(help="The file that `tidings backup` wrote.")],
+        file: Annotated[Path, typer.Argument(help="File that `tidings backup` wrote.")],
         data: Data = None,
         config: Config = None,
     ) -> None:
-        """Bring a backup into an empty data folder."""
+        """Restore a backup into an empty or new data folder."""
         from tidings.backup import archive
 
         folder = settings_of(data=data, config=config).data
@@ -61,9 +61,9 @@ def add_to(app: typer.Typer) -> None:
 
     @command(app, "renew-log", rich_help_panel=_PANEL)
     def renew_log(hub: Hub, data: Data = None, config: Config = None) -> None:
-        """Begin a new log for a stopped hub whose log.db was lost or is damaged, with what can still be read of it.
+        """Replace the lost or damaged log.db of a stopped hub by a new one, with all events that can still be read.
 
-        What only the old log held is gone. Prefer `tidings restore` where there is a recent backup.
+        Events that cannot be read are lost. Prefer `tidings restore` where there is a recent backup.
         """
         from tidings.backup import renewal
         from tidings.clock import SystemClock

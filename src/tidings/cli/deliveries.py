@@ -27,16 +27,20 @@ def deliveries(
     hub: Hub,
     name: Name,
     delivery: Annotated[
-        str | None, typer.Argument(metavar="[ID|CURSOR]", help="One delivery, with every attempt that was made.")
+        str | None, typer.Argument(metavar="[ID|CURSOR]", help="Show this delivery with all its attempts.")
     ] = None,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", help="Only these: delivered, dead, expired, retrying, waiting, processed, redelivering, …"),
+        typer.Option(
+            "--state", help="Only this state: delivered, dead, expired, retrying, waiting, processed, redelivering, …"
+        ),
     ] = None,
     event: Annotated[str | None, typer.Option("--event", help="Only the event with this id or cursor.")] = None,
-    since: Annotated[str | None, typer.Option("--from", help="Published then or later, such as 2030-01-31T12:00:00Z.")] = None,
-    until: Annotated[str | None, typer.Option("--to", help="Published before then.")] = None,
-    limit: Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)] = 20,
+    since: Annotated[
+        str | None, typer.Option("--from", help="Only events published at or after this time, such as 2030-01-31T12:00:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Only events published before this time.")] = None,
+    limit: Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)] = 20,
 ) -> None:
     """Show what became of a subscription's events, newest first; with an id or cursor, everything about one."""
     path = f"/api/subscriptions/{segment(name)}/deliveries"
@@ -73,8 +77,10 @@ def trace(
     hub: Hub,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.")],
     cursor: Annotated[str | None, typer.Argument(metavar="[CURSOR]", help="Cursor of the event.")] = None,
-    event_id: Annotated[str | None, typer.Option("--id", help="Its id, instead of the cursor: the log is searched.")] = None,
-    since: Annotated[str, typer.Option("--from", help="Where to begin the search: a cursor or a time.")] = "_first",
+    event_id: Annotated[
+        str | None, typer.Option("--id", help="Id of the event, instead of the cursor; the hub searches the log.")
+    ] = None,
+    since: Annotated[str, typer.Option("--from", help="Where the search begins: a cursor or a time.")] = "_first",
 ) -> None:
     """Show what became of an event: when it was accepted, who got it, and every attempt."""
     if (cursor is None) == (event_id is None):

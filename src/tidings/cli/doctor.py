@@ -1,4 +1,4 @@
-"""`tidings doctor`: what is wrong and what to do."""
+"""`tidings doctor`: says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_to(app: typer.Typer) -> None:
         config: Config = None,
         deep: Annotated[bool, typer.Option("--deep", help="Also read every data file from end to end.")] = False,
     ) -> int:
-        """Look at Java, memory, disk, port, clock and data files, and say what to do. Exit code 1: something is wrong."""
+        """Check Java, memory, disk, port, clock, settings and data files, and say what to do. Exit code 1: something is wrong."""
         from tidings.doctor import machine, sqlite
         from tidings.doctor.finding import DoctorVerdict
 

@@ -1,4 +1,4 @@
-"""Lines of input as CloudEvents, and requests of them: pure, for `publish`."""
+"""Turns lines of input into CloudEvents and requests, for `publish`. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is put around data that comes without an envelope of its own."""
+    """Attributes for data that comes without an envelope of its own."""
 
     type: str
     source: str
@@ -26,7 +26,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One event as it will be sent, and the line of the input it came from."""
+    """One event as it will be sent, and its line in the input."""
 
     number: int
     event: bytes
@@ -71,7 +71,7 @@ def _wrapped(data: str, envelope: Envelope, event_id: str) -> bytes:
 
 
 def lines_of(texts: Iterable[str], envelope: Envelope, new_id: Callable[[], str]) -> Iterator[Line]:
-    """Every line that is not blank as an event. Raises Malformed with the number of a line that is none."""
+    """Every line that is not blank as an event. Raises Malformed with the number of a line that is not an event."""
     for number, text in enumerate(texts, 1):
         if not text.strip():
             continue

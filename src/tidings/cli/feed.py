@@ -24,18 +24,19 @@ feeds = typer.Typer(help="Feeds: events fetched with a cursor (ZeroEventHub, Fee
 
 Address = Annotated[str, typer.Argument(metavar="FEED", help="Address of a feed, or a topic of the hub.")]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of a topic, or ~SUBSCRIPTION.")]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait for further events.")]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Wait for more events.")]
 Start = Annotated[
-    str | None, typer.Option("--from", help="_first (the default), _last or a cursor, where no cursor is kept yet.")
+    str | None,
+    typer.Option("--from", help="Where to begin when no cursor is kept yet: _first (the default), _last or a cursor."),
 ]
 Name = Annotated[
     str | None, typer.Option("--name", help="Keep cursors in --state under this name, not under the address of the feed.")
 ]
-State = Annotated[Path | None, typer.Option("--state", help="SQLite file to keep cursors in, to go on from later.")]
-Types = Annotated[list[str] | None, typer.Option("--types", help="Only events of these types; a;b or given several times.")]
-Count = Annotated[int | None, typer.Option("--partition-count", help="Number of partitions of a feed of version 1.")]
+State = Annotated[Path | None, typer.Option("--state", help="SQLite file that keeps cursors, so that the next call resumes.")]
+Types = Annotated[list[str] | None, typer.Option("--types", help="Only events of these types: a;b, or repeat the option.")]
+Count = Annotated[int | None, typer.Option("--partition-count", help="Number of partitions, for feeds of version 1.")]
 TokenEnv = Annotated[
-    str | None, typer.Option("--token-env", help="Variable with the bearer token of a feed that is not the hub's.")
+    str | None, typer.Option("--token-env", help="Environment variable with the bearer token, for feeds of other servers.")
 ]
 
 
@@ -54,10 +55,10 @@ def read(
     name: Name = None,
     types: Types = None,
     partition_count: Count = None,
-    page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events asked for in one request.")] = _PAGE,
+    page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events per request.")] = _PAGE,
     token_env: TokenEnv = None,
 ) -> None:
-    """Print the events of a feed, one JSON document a line. With --state, the next call goes on where this one ended."""
+    """Print the events of a feed, one JSON document per line. With --state, the next call resumes where this one ended."""
     from tidings.cli.feed_output import Printer, run
 
     client = _client(
@@ -89,13 +90,13 @@ def forward(
     ] = None,
     types: Types = None,
     partition_count: Count = None,
-    page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events asked for in one request.")] = _PAGE,
+    page_size: Annotated[int, typer.Option("--page-size", min=1, help="Events per request.")] = _PAGE,
     token_env: TokenEnv = None,
     skip_refused: Annotated[
-        bool, typer.Option("--skip-refused", help="Go on without events that the topic refuses, and tell them on stderr.")
+        bool, typer.Option("--skip-refused", help="Skip events that the topic refuses, and report them on stderr.")
     ] = False,
 ) -> None:
-    """Publish what a feed has to a topic: payloads as they are, with key and headers, at least once."""
+    """Publish the events of a feed to a topic, at least once: payloads as they are, with key and headers."""
     from tidings.cli.feed_output import Forwarder, run
 
     if (state is None) == (cursorset is None):
@@ -196,7 +197,7 @@ def _client(hub: Hub, feed: str, follow: bool, token_env: str | None, **options:
 
 
 def _token(hub: Hub, url: str, token_env: str | None) -> str | None:
-    """The token for a feed. That of the environment is the hub's own secret, and never goes to another server."""
+    """The token for a feed. The hub's own token never goes to another server."""
     if token_env is not None:
         if not os.environ.get(token_env):
             raise Rejected("the variable holds no token", at="--token-env", found=token_env)
@@ -221,7 +222,7 @@ def _named(name: str | None, state: Path | None) -> str | None:
 
 
 def _types(given: list[str] | None) -> list[str] | None:
-    """What was asked for, or None for everything."""
+    """The types asked for, or None for all."""
     return [word.strip() for one in given for word in one.split(";") if word.strip()] if given else None
 
 

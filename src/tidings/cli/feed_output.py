@@ -44,7 +44,7 @@ def run(client: FeedClient, take: Handler, follow: bool, out: int | None = None,
 
 
 async def _until_unread(out: int) -> None:
-    """Raises BrokenPipeError once nobody reads, as after `| head`. Writing would find out only with the next event."""
+    """Raises BrokenPipeError once nobody reads, as after `| head`. A write would notice only at the next event."""
     watched = select.poll()
     watched.register(out, 0)
     while True:
@@ -54,7 +54,7 @@ async def _until_unread(out: int) -> None:
 
 
 class Printer:
-    """Prints every event as it came, one a line; counts on stderr while nobody sees the lines themselves."""
+    """Prints every event as it came, one per line; counts on stderr when only that is a terminal."""
 
     def __init__(self) -> None:
         self._out = sys.stdout.buffer

@@ -1,4 +1,4 @@
-"""`tidings filter test` and `tidings explain`: does this filter match that event, who gets an event, and why?"""
+"""`tidings filter test` and `tidings explain`: whether a filter matches an event, who gets an event, and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidings.client.http import segment
 from tidings.errors import Rejected
 from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED
 
-filters = typer.Typer(help="Filters: try them before they are used.", no_args_is_help=True)
+filters = typer.Typer(help="Filters: try them before you use them.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,9 +28,9 @@ def test(
     hub: Hub,
     filter: Annotated[str, typer.Argument(metavar="FILTER", help=f"The filter: {GIVEN}.")],
     event: Annotated[str, typer.Argument(metavar="EVENT", help=f"JSON data or a whole CloudEvent: {GIVEN}.")],
-    dialect: Annotated[str, typer.Option("--dialect", help="How the filter is written, see FILTERS.md.")] = "where",
+    dialect: Annotated[str, typer.Option("--dialect", help="Dialect of the filter, see FILTERS.md.")] = "where",
 ) -> int:
-    """Try a filter on an event and see why.
+    """Try a filter on an event, and say why it matches or not.
 
     Exit code 0: it matches; 1: it does not; 2: the filter is refused, or filter or event cannot be read; 3: no hub answers.
     """
@@ -48,13 +48,13 @@ def test(
 
 def explain(
     hub: Hub,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic of the event.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic of the event.")],
     event: Annotated[str, typer.Argument(metavar="CURSOR|EVENT", help=f"A cursor such as 0-42, or an event: {GIVEN}.")],
     subscription: Annotated[
-        str | None, typer.Option("--subscription", "-s", help="Only this one, with the whole reason.")
+        str | None, typer.Option("--subscription", "-s", help="Only this subscription, with the whole reason.")
     ] = None,
 ) -> int:
-    """Say which subscriptions get an event and which do not, and why. A published event is judged by what was in force then."""
+    """Say which subscriptions get an event and which do not, and why. For a published event, what was in force then decides."""
     asked: dict[str, Any] = {"cursor": event} if _is_cursor(event) else _event(given(event, "the event"))
     if subscription is not None:
         asked["subscription"] = subscription
@@ -85,7 +85,7 @@ def _event(text: str) -> dict[str, msgspec.Raw]:
 
 
 def _filter(text: str) -> msgspec.Raw | str:
-    """A filter as JSON where it is written so; the others are plain text."""
+    """The filter as a JSON value if it is JSON, otherwise as text."""
     if not text.lstrip().startswith(("{", "[")):
         return text.strip()
     json_in(text, "the filter")

@@ -11,7 +11,7 @@ from tidings.cli.output import print_plain, say
 
 GAP = 2
 LEAST = 8
-"""Characters that a column keeps, however narrow the terminal is."""
+"""Fewest characters of a column, however narrow the terminal is."""
 
 
 def print_fitted(columns: Sequence[str], rows: Iterable[Sequence[str]], empty: str, below: int = 0) -> None:
@@ -53,7 +53,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _narrowed(widths: Sequence[int], width: int) -> list[int]:
-    """The widest columns give up what is too much."""
+    """Column widths that fit: the widest columns shrink first."""
     found = list(widths)
     while _total(found) > width and max(found) > LEAST:
         found[found.index(max(found))] -= 1

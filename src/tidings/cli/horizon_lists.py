@@ -1,4 +1,4 @@
-"""What stands at the Horizon door: `tidings rover list`, and the same of specifications, event types and environments."""
+"""Lists of the Horizon door: `tidings rover list`, and the same for specifications, event types and environments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidings.cli.hub_command import Hub, command
 from tidings.cli.output import print_json
 from tidings.client.http import segment
 
-Environment = Annotated[str, typer.Option("--environment", "-e", help="The environment that is meant.")]
+Environment = Annotated[str, typer.Option("--environment", "-e", help="Horizon environment.")]
 
 _PANEL = "Horizon"
 _NO_DOCUMENTS = "no documents in {}: `tidings apply --environment {} FILE`, or look at `tidings environment list`"
@@ -31,7 +31,7 @@ def add_to(app: typer.Typer) -> None:
 
 @command(rovers, "list")
 def list_rovers(hub: Hub, environment: Environment = "default") -> None:
-    """List applications, and what of them is not ACTIVE and why."""
+    """List applications, and which of their entries are not ACTIVE and why."""
     found = hub.client.get(f"/horizon/rover/v1/{segment(environment)}/Rover")
     if hub.json:
         print_json(found)
@@ -45,7 +45,7 @@ def list_rovers(hub: Hub, environment: Environment = "default") -> None:
 
 
 def _attention(rover: Any) -> str:
-    """What of an application gets or gives nothing, and why."""
+    """The entries of an application that are not active, and why."""
     parts = (one for one in (*rover["exposures"], *rover["subscriptions"]) if one["state"] != "ACTIVE")
     return "; ".join(f"{one['eventType']} {stated(one)}" for one in parts)
 
@@ -73,7 +73,7 @@ def list_specifications(hub: Hub, environment: Environment = "default") -> None:
 
 @command(event_types, "list")
 def list_event_types(hub: Hub, environment: Environment = "default") -> None:
-    """List one's event types and those exposed to the world, with their states."""
+    """List your event types and those exposed to the world, with their states."""
     found = hub.client.get(f"/horizon/v1/{segment(environment)}/event-types")
     if hub.json:
         print_json(found)
@@ -123,7 +123,7 @@ def list_subscriptions(hub: Hub, environment: str, state: str | None, event_type
 
 
 def print_subscriptions(items: list[Any], empty: str) -> None:
-    """Subscriptions with their states and reasons, and the ids that other commands want."""
+    """Subscriptions with their states, reasons, and the ids that other commands need."""
     keys = ("state", "eventType", "subscriberId", "deliveryType", "subscriptionId", "reason")
     rows = [[str(one.get(key) or "") for key in keys] for one in items]
     columns = ("state", "event type", "subscriber", "delivery", "subscription", "reason")

@@ -1,4 +1,4 @@
-"""Whether what arrives at `tidings listen` carries a good token of the hub, as a Horizon consumer has to check it (HOR-165)."""
+"""Checks the hub's token in requests to `tidings listen`, as a Horizon consumer has to (HOR-165)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidings.errors import Rejected
 
 
 class TokenCheck:
-    """Checks tokens with the keys that the hub shows. Asks the hub for them once."""
+    """Checks tokens with the hub's public keys. Asks the hub for them once."""
 
     def __init__(self, hub: Hub, subscriber: str, publishers: list[str], environment: str | None = None) -> None:
         if not publishers:
@@ -24,7 +24,7 @@ class TokenCheck:
         self._expected = ExpectedToken(issuers=[told["issuer"]], publishers=publishers, subscriber=subscriber)
 
     def verdict(self, headers: Mapping[str, str]) -> str:
-        """What is to be said of the token of a request."""
+        """What to print about the token of a request."""
         try:
             verify_horizon_token(headers.get("authorization", ""), self._keys, self._expected)
         except NotVerified as error:

@@ -26,15 +26,15 @@ MOST_FAULTS = 50
 
 Url = Annotated[
     str | None,
-    typer.Option("--url", help=f"Address of the hub; else TIDINGS_URL, else {DEFAULT_URL}.", rich_help_panel=_PANEL),
+    typer.Option("--url", help=f"Address of the hub; otherwise TIDINGS_URL, or {DEFAULT_URL}.", rich_help_panel=_PANEL),
 ]
-Token = Annotated[str | None, typer.Option("--token", help="Bearer token; else TIDINGS_TOKEN.", rich_help_panel=_PANEL)]
+Token = Annotated[str | None, typer.Option("--token", help="Bearer token; otherwise TIDINGS_TOKEN.", rich_help_panel=_PANEL)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.", rich_help_panel=_PANEL)]
 
 
 @dataclass(slots=True)
 class Hub:
-    """What a command works with: the hub it speaks to and the way it prints."""
+    """What a command works with: the connection to the hub, and how to print."""
 
     url: str = field(default_factory=lambda: os.environ.get("TIDINGS_URL") or DEFAULT_URL)
     token: str | None = field(default_factory=lambda: os.environ.get("TIDINGS_TOKEN") or None)
@@ -43,13 +43,13 @@ class Hub:
 
     @property
     def client(self) -> HubClient:
-        """The connection, made when it is first needed."""
+        """The connection, opened at its first use."""
         if self._client is None:
             self._client = HubClient(self.url, self.token)
         return self._client
 
     def over(self, url: str | None, token: str | None, as_json: bool) -> Hub:
-        """With what was given after the command on top of what was given before it."""
+        """A copy where options given after the command override those given before it."""
         return Hub(url or self.url, token or self.token, as_json or self.json)
 
 
@@ -87,7 +87,7 @@ def command(
 
 
 def with_exit_code(hub: Hub, act: Callable[[], int | None], failed: int = FAILED) -> None:
-    """Run a command and leave with its exit code; an error of the tree is told as one sentence."""
+    """Run a command and exit with its code; print an expected error as one sentence."""
     try:
         code = act()
     except TidingsError as error:
@@ -103,7 +103,7 @@ def with_exit_code(hub: Hub, act: Callable[[], int | None], failed: int = FAILED
 
 
 def exit_code_of(error: TidingsError, failed: int = FAILED) -> int:
-    """1 refused or failed, unless the command has another code for it, 2 misconfigured, 3 no hub there."""
+    """1: refused or failed, unless the command has its own code for it; 2: misconfigured; 3: no hub answers."""
     match error:
         case HubUnreachable():
             return UNREACHABLE
@@ -126,7 +126,7 @@ def _tell(error: TidingsError, hub: Hub) -> None:
 
 
 def _faults(error: TidingsError) -> list[str]:
-    """The further things wrong with a request; the first one is in the sentence."""
+    """The other faults of a request; the sentence names the first."""
     if not isinstance(error, HubProblem):
         return []
     faults = [fault for fault in error.problem.get("errors") or [] if isinstance(fault, dict)]

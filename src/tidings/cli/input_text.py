@@ -1,4 +1,4 @@
-"""What a person gives a command in place of a long text: the text itself, the name of a file that holds it, or stdin."""
+"""Long arguments of commands: given inline, as the name of a file, or on stdin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIKE_A_FILE = re.compile(r"[^\s{}\[\]()\"'=<>]+\.(json|ya?ml|txt|sql)")
 
 
 def given(text: str, what: str) -> str:
-    """What stands there, what the file of that name holds, or what comes on stdin. Raises Malformed when it cannot be read."""
+    """The text itself, the contents of the file of that name, or stdin. Raises Malformed when it cannot be read."""
     found = sys.stdin.buffer.read() if text == "-" else _held(text, what)
     try:
         return found.decode("utf-8-sig")
@@ -38,7 +38,7 @@ def _held(text: str, what: str) -> bytes:
 
 
 def _is_file(text: str) -> bool:
-    """Whether a file has this name. What is too long for a name is none."""
+    """Whether a file has this name. A text too long for a file name is not one."""
     try:
         return Path(text).is_file()
     except OSError:
@@ -46,7 +46,7 @@ def _is_file(text: str) -> bool:
 
 
 def json_in(text: str, what: str, at: str = "") -> Any:
-    """The JSON value that is written there. Raises Malformed with the place; `at`: where the text came from."""
+    """The JSON value of a text. Raises Malformed with the place; `at`: where the text came from."""
     try:
         return json.loads(text, parse_int=_integer, parse_constant=_no_number)
     except json.JSONDecodeError as error:

@@ -32,10 +32,10 @@ def add_to(app: typer.Typer) -> None:
         port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 chooses a free one.")] = 9000,
         host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
         answer: Annotated[
-            str, typer.Option("--answer", help="Statuses to answer with in turn, the last for ever: 503,503,200.")
+            str, typer.Option("--answer", help="Statuses to answer with, in turn; the last one repeats: 503,503,200.")
         ] = "204",
         retry_after: Annotated[
-            str | None, typer.Option("--retry-after", help="Retry-After of answers that are no success: seconds or a date.")
+            str | None, typer.Option("--retry-after", help="Retry-After of answers other than 2xx: seconds or a date.")
         ] = None,
         delay: Annotated[str, typer.Option("--delay", help="Wait before each answer, such as 1s or 200ms.")] = "0s",
         secret: Annotated[
@@ -46,16 +46,16 @@ def add_to(app: typer.Typer) -> None:
             typer.Option("--horizon", help="Check the hub's token in Horizon callbacks: the subscriber's client id."),
         ] = None,
         publisher: Annotated[
-            list[str] | None, typer.Option("--publisher", help="With --horizon: a provider's client id that is trusted.")
+            list[str] | None, typer.Option("--publisher", help="With --horizon: client id of a trusted provider.")
         ] = None,
         environment: Annotated[
             str | None,
-            typer.Option("--environment", help="With --horizon: the environment, where the issuer of tokens depends on it."),
+            typer.Option("--environment", help="With --horizon: the environment, if the issuer of tokens depends on it."),
         ] = None,
         headers: Annotated[bool, typer.Option("--headers", help="Print the headers too.")] = False,
-        count: Annotated[int | None, typer.Option("--count", help="Stop after so many requests.")] = None,
+        count: Annotated[int | None, typer.Option("--count", help="Stop after this many requests.")] = None,
     ) -> None:
-        """Receive deliveries and print them: a callback to try things with."""
+        """Run a callback that prints the deliveries it receives."""
         from tidings.cli.receiver import Receiver
 
         enough = threading.Event()
@@ -77,7 +77,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def script_of(answer: str, retry_after: str | None, delay: str) -> Script:
-    """How to answer, from what was typed. Raises Rejected."""
+    """How to answer, from the options. Raises Rejected."""
     from tidings.cli.receiver import Script
 
     words = [word.strip() for word in answer.split(",")]

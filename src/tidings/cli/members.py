@@ -1,4 +1,4 @@
-"""Members of a document that a command changes: those that were given, and those that go back to their default."""
+"""Which members of a document a command changes: those given, and those reset to their default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Reset = Annotated[
     typer.Option(
         "--reset",
         metavar="MEMBER",
-        help="Back to the default, as `show` names it: retention, feed.aliases, delivery.headers, …",
+        help="Set a member back to its default, by its name in `show`: retention, feed.aliases, delivery.headers, …",
     ),
 ]
 

@@ -29,7 +29,7 @@ def print_error(sentence: str) -> None:
 
 
 def print_warnings(answer: Mapping[str, Any]) -> None:
-    """What the hub's answer warns of, apart from what was asked for."""
+    """Print the warnings of the hub's answer, apart from the answer itself."""
     for sentence in answer.get("warnings") or ():
         print(f"warning: {sentence}", file=sys.stderr, flush=True)
 
@@ -41,7 +41,7 @@ def console() -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
-    """Rows under their headings; `empty` is said when there are none. Words in a row are never broken when piped."""
+    """Rows under their headings; `empty` is said when there are none. When piped, words in a row are never broken."""
     texts = [[_text(cell) for cell in row] for row in rows]
     if not texts:
         say(empty)

@@ -1,4 +1,4 @@
-"""`tidings subscription policy|breaker|disable|enable`: how a subscription is delivered, and what keeps it from it."""
+"""`tidings subscription policy|breaker|disable|enable`: how a subscription is delivered, and what stops its delivery."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from tidings.cli.policy_settings import in_words
 from tidings.client.http import segment
 from tidings.errors import Malformed, Rejected
 
-Preset = Annotated[str | None, typer.Option("--preset", help="default, horizon, hermes, hermes-batch, vng or cloudevents.")]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", help="Preset of the delivery policy: default, horizon, hermes, hermes-batch, vng or cloudevents."),
+]
 PolicySetting = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A part of the delivery policy, such as rate=5 or ordering=strict; rate=null goes back to the preset.",
+        help="A member of the delivery policy, such as rate=5 or ordering=strict; rate=null goes back to the preset.",
     ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
@@ -35,7 +38,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def settings_in(given: list[str] | None) -> dict[str, Any]:
-    """KEY=VALUE texts as members; a value that is JSON is taken as such, any other as a text."""
+    """KEY=VALUE texts as members. A value that is JSON is read as JSON, any other as a text."""
     members: dict[str, Any] = {}
     for text in given or []:
         key, equals, value = text.partition("=")
@@ -49,7 +52,7 @@ def settings_in(given: list[str] | None) -> dict[str, Any]:
 
 
 def policy(hub: Hub, name: Name, preset: Preset = None, setting: PolicySetting = None) -> None:
-    """Show how a subscription is delivered; with --preset or --set, change it from the next attempt on."""
+    """Show the delivery policy of a subscription; with --preset or --set, change it from the next attempt on."""
     path = f"/api/subscriptions/{segment(name)}/policy"
     wanted = given({"preset": preset}) | settings_in(setting)
     found = hub.client.patch(path, wanted) if wanted else hub.client.get(path)
@@ -62,7 +65,9 @@ def policy(hub: Hub, name: Name, preset: Preset = None, setting: PolicySetting =
         say(f"it keeps what was set over the preset: {', '.join(kept)}; --set {kept[0]}=null drops it")
 
 
-def breaker(hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close", help="Send what waits now.")] = False) -> None:
+def breaker(
+    hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close", help="Close it, and send what waits now.")] = False
+) -> None:
     """Show the circuit breaker of a subscription, or close it."""
     path = f"/api/subscriptions/{segment(name)}"
     if close:
@@ -78,7 +83,7 @@ def breaker(hub: Hub, name: Name, close: Annotated[bool, typer.Option("--close",
 
 
 def disable(hub: Hub, name: Name) -> None:
-    """Send nothing more until it is enabled; events wait in the lane."""
+    """Stop sending until the subscription is enabled; events wait in the lane."""
     done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", {"state": "disabled"})
     told(hub, done, f"subscription {name} is disabled")
 
@@ -86,14 +91,14 @@ def disable(hub: Hub, name: Name) -> None:
 def enable(
     hub: Hub, name: Name, from_now: Annotated[bool, typer.Option("--from-now", help="Skip what waits in the lane.")] = False
 ) -> None:
-    """Send again, from where it stopped or from now."""
+    """Send again, from where it stopped or from now on."""
     wanted = {"state": "enabled", "from": "now" if from_now else "stop"}
     done = hub.client.put(f"/api/subscriptions/{segment(name)}/state", wanted)
     told(hub, done, f"subscription {name} is enabled")
 
 
 def told(hub: Hub, done: Any, sentence: str) -> None:
-    """Say what a command came to."""
+    """Print the result of a command to delivery."""
     if hub.json:
         print_json(done)
     else:

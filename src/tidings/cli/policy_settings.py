@@ -1,4 +1,4 @@
-"""A delivery policy that is in force, in the words in which it is set: what is shown can be given to `--set`."""
+"""The delivery policy in force, in the words of `--set`: what is shown can be set."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
 }
 
 ENDLESS = 10**9
-"""Tries without an end."""
+"""Tries without end."""
 
 
 def in_words(policy: Mapping[str, Any]) -> dict[str, Any]:

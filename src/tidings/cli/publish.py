@@ -25,13 +25,17 @@ def add_to(app: typer.Typer) -> None:
     def publish(
         hub: Hub,
         topic: Annotated[str, typer.Argument(help="Topic to publish to.")],
-        data: Annotated[str | None, typer.Argument(help="The event: JSON data or a whole CloudEvent; - reads stdin.")] = None,
-        file: Annotated[Path | None, typer.Option("--file", "-f", help="File with one event a line (NDJSON).")] = None,
-        type: Annotated[str, typer.Option("--type", help="Type of events that come without.")] = "",
-        source: Annotated[str, typer.Option("--source", help="Source of events that come without.")] = "/tidings/cli",
-        subject: Annotated[str | None, typer.Option("--subject", help="Subject of events that come without.")] = None,
-        id: Annotated[str | None, typer.Option("--id", help="Id of the one event; random unless set.")] = None,
-        content_type: Annotated[str | None, typer.Option("--content-type", help="Of the data; JSON unless set.")] = None,
+        data: Annotated[
+            str | None, typer.Argument(help="Event to publish: JSON data or a whole CloudEvent; - reads stdin.")
+        ] = None,
+        file: Annotated[Path | None, typer.Option("--file", "-f", help="File with one event per line (NDJSON).")] = None,
+        type: Annotated[str, typer.Option("--type", help="Type of events that have none.")] = "",
+        source: Annotated[str, typer.Option("--source", help="Source of events that have none.")] = "/tidings/cli",
+        subject: Annotated[str | None, typer.Option("--subject", help="Subject of events that have none.")] = None,
+        id: Annotated[str | None, typer.Option("--id", help="Id of a single event; random unless set.")] = None,
+        content_type: Annotated[
+            str | None, typer.Option("--content-type", help="Content type of the data; JSON unless set.")
+        ] = None,
     ) -> None:
         """Publish one event, or every line of a file or of stdin. Returns when all are durable."""
         envelope = Envelope(type or topic.rpartition(":")[2], source, subject, content_type)
@@ -46,7 +50,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _send(hub: Hub, topic: str, requests: Iterator[PublishBatch], advance: Callable[[int], None]) -> None:
-    """Send batch after batch. After a refusal nothing more is sent, and it is told what was stored until then."""
+    """Send batch after batch. After a refusal, send nothing more and say what was stored until then."""
     accepted = 0
     try:
         for batch in requests:
@@ -80,7 +84,7 @@ def _so_far(accepted: int) -> str:
 
 @contextmanager
 def _input(file: Path | None) -> Iterator[tuple[Iterable[str], int | None]]:
-    """The lines to read and how many bytes they are, where that is known."""
+    """The lines to read, and their size in bytes where that is known."""
     if file is None:
         if sys.stdin.isatty():
             print("reading events from the terminal, one a line; Ctrl-D ends", file=sys.stderr)

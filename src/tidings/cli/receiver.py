@@ -1,4 +1,4 @@
-"""A small receiving endpoint: takes every request, tells what arrived, answers as it is told. For `listen` and the demo."""
+"""A small receiving endpoint: takes every request, reports it, and answers by a script. For `listen` and the demo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReceivedRequest:
     body: bytes
 
     def event(self) -> dict[str, Any]:
-        """The event in it as one JSON document, whether it came binary or structured; the plain body when it is none."""
+        """The event in it as one JSON document, whether it came binary or structured; otherwise the plain body."""
         parsed = _json_or_text(self.body)
         if isinstance(parsed, dict) and "specversion" in parsed:
             return parsed
@@ -42,7 +42,7 @@ def _json_or_text(body: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """How to answer: the statuses in turn, the last one for ever; `retry_after` with each that is no success."""
+    """How to answer: the statuses in turn, the last one repeated; `retry_after` with each that is not 2xx."""
 
     statuses: tuple[int, ...] = (HTTPStatus.NO_CONTENT,)
     retry_after: str = ""
@@ -71,7 +71,7 @@ class UnderWay:
             self._changed.notify_all()
 
     def wait(self, patience: float = 30.0) -> None:
-        """Until there are none, for `patience` seconds at the most."""
+        """Wait until there are none, at most `patience` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._count == 0, patience)
 
@@ -100,7 +100,7 @@ class Receiver:
         self._server.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
-        """Take no more, and let what has arrived be answered."""
+        """Take no more requests, and answer those that have arrived."""
         self._server.shutdown()
         self._under_way.wait()
         self._server.server_close()
@@ -128,7 +128,7 @@ def _handler(take: Callable[[ReceivedRequest], None], script: Script, under_way:
         do_PUT = do_POST
 
         def do_HEAD(self) -> None:
-            """A health check: well when the next delivery would be taken."""
+            """A health check: answers as the next delivery would be answered."""
             self._answer(*script.answer(coming))
 
         do_GET = do_HEAD
@@ -144,6 +144,6 @@ def _handler(take: Callable[[ReceivedRequest], None], script: Script, under_way:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: `take` tells what arrived."""
+            """Print nothing: `take` reports what arrived."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""Rover and EventSpecification files of `tidings apply`: sent together as they are written, and the results told."""
+"""Rover and EventSpecification files of `tidings apply`: sends them together as they are written, and prints the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLORS = {"+": "32", "~": "33", "-": "31"}
 
 
 class FileText(NamedTuple):
-    """A file and what it holds."""
+    """A file and its text."""
 
     path: Path
     text: str
@@ -26,7 +26,7 @@ class FileText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RoverTarget:
-    """Where documents go. `team` None: that of the token, or of the hub's settings."""
+    """Environment and team that the documents are for. `team` None: that of the token, or of the hub's settings."""
 
     environment: str
     team: str | None
@@ -34,7 +34,7 @@ class RoverTarget:
 
 
 def are_documents(file: FileText) -> bool:
-    """Whether a file holds documents of these kinds. Raises Malformed where it also holds others, or unknown kinds."""
+    """Whether a file holds documents of these kinds. Raises Malformed when it also holds others, or unknown kinds."""
     documents = documents_in(file)
     named = [one["kind"] for one in documents if isinstance(one, dict) and "kind" in one]
     unknown = next((kind for kind in named if kind not in KINDS), None)
@@ -80,7 +80,7 @@ def apply(hub: Hub, files: list[FileText], target: RoverTarget) -> None:
 
 
 def _labels(file: FileText) -> list[str]:
-    """What each document of a file is called: the file, with a number where it holds several."""
+    """A name for each document of a file: the file, with a number where it holds several."""
     many = len(documents_in(file))
     return [f"{file.path} (document {n})" if many > 1 else str(file.path) for n in range(1, many + 1)]
 
@@ -100,7 +100,7 @@ def _place(violation: dict[str, Any], owners: list[str]) -> str:
 
 
 def told(applied: Any, *, colored: bool) -> list[str]:
-    """What was or would be changed: + new, - gone, ~ changed, ! odd."""
+    """Print what changed or would change: + new, - gone, ~ changed, ! warning."""
     lines: list[str] = []
     changed = 0
     for document in applied["results"]:
@@ -121,7 +121,7 @@ def told(applied: Any, *, colored: bool) -> list[str]:
 
 
 def _consequences(applied: Any) -> list[str]:
-    """What happens beyond the documents: subscriptions of others that change their state, and what is odd about it all."""
+    """What happens beyond the documents: subscriptions of others that change their state, and warnings."""
     verb = "would become" if applied["dryRun"] else "becomes"
     lines = []
     for one in applied.get("stateChanges") or ():

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 Data = Annotated[Path | None, typer.Option("--data", help="Folder that holds everything; ./tidings-data unless set.")]
 Port = Annotated[int | None, typer.Option("--port", help="Port to listen on; 8484 unless set, 0 chooses a free one.")]
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; loopback unless set.")]
-Config = Annotated[Path | None, typer.Option("--config", help="Settings file (TOML); else TIDINGS_CONFIG.")]
-LogFormat = Annotated[str | None, typer.Option("--log-format", help="text, json or auto.")]
+Config = Annotated[Path | None, typer.Option("--config", help="Settings file (TOML); otherwise TIDINGS_CONFIG.")]
+LogFormat = Annotated[
+    str | None, typer.Option("--log-format", help="Form of log lines: text, json or auto (text on a terminal).")
+]
 Lifeline = Annotated[int | None, typer.Option("--lifeline", hidden=True)]
 Sockets = Annotated[str, typer.Option("--sockets", hidden=True)]
 
@@ -80,7 +82,9 @@ def _deliver(
     config: Config = None,
     log_format: LogFormat = None,
     lifeline: Lifeline = None,
-    worker: Annotated[int, typer.Option(help="Which of the deliver.workers to run.", min=0, max=15)] = 0,
+    worker: Annotated[
+        int, typer.Option(help="Number of the deliver worker to run, from 0 to deliver.workers - 1.", min=0, max=15)
+    ] = 0,
 ) -> None:
     part = f"deliver-{worker}" if worker else "deliver"
     _part_command(part)(data, port, host, config, log_format, lifeline)
@@ -93,7 +97,7 @@ def settings_of(
     config: Path | None = None,
     log_format: str | None = None,
 ) -> Settings:
-    """The settings of this start, flags on top. Raises Misconfigured."""
+    """The settings of this start; flags override the rest. Raises Misconfigured."""
     from tidings.config import load
 
     given: dict[str, dict[str, object]] = {"server": {"port": port, "host": host}, "observe": {"log_format": log_format}}
@@ -106,6 +110,6 @@ def settings_of(
 
 
 def config_file(config: Path | None) -> Path | None:
-    """The settings file that was asked for, by flag or by TIDINGS_CONFIG."""
+    """The settings file, by flag or by TIDINGS_CONFIG."""
     named = os.environ.get("TIDINGS_CONFIG")
     return config or (Path(named) if named else None)

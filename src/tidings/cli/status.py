@@ -24,9 +24,9 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "status")
     def status(
         hub: Hub,
-        watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it anew every second until Ctrl-C.")] = False,
+        watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh every second until Ctrl-C.")] = False,
     ) -> int:
-        """Show which parts are ready, the lag per stage, and every subscription. Exit code 1: a part is not ready."""
+        """Show which parts are ready, the lag of each stage, and every subscription. Exit code 1: a part is not ready."""
         found = hub.client.get("/api/status")
         if hub.json:
             print_json(found)

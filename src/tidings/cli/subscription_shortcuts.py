@@ -1,4 +1,4 @@
-"""What is done at 3 a.m., without the word `subscription`: dead letters, sending again, moving back, a new secret."""
+"""Commands for an emergency, without the word `subscription`: dead-letters, redeliver, rewind, rotate-secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rotate_secret(
     name: subscriptions.SubscriptionName,
     grace: Annotated[str, typer.Option("--grace", help="How long the old key signs too, up to 7d.")] = "24h",
 ) -> None:
-    """Make a new key for the signatures of a subscription's deliveries; it is shown once."""
+    """Make a new signing key for a subscription's deliveries; it is shown once."""
     made = hub.client.post(f"/api/subscriptions/{segment(name)}/secret/rotate", {"grace": grace})
     if hub.json:
         print_json(made)

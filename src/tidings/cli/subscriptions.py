@@ -19,7 +19,7 @@ from tidings.client.http import segment
 from tidings.errors import Rejected
 
 SubscriptionName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
-Limit = Annotated[int, typer.Option("--limit", help="How many at the most.", min=1, max=1000)]
+Limit = Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)]
 
 subscriptions = typer.Typer(help="Subscriptions: who gets which events, how.", no_args_is_help=True)
 
@@ -35,28 +35,31 @@ def add_to(app: typer.Typer) -> None:
 
 def subscribe(
     hub: Hub,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to get events of.")],
-    to: Annotated[str | None, typer.Option("--to", help="Address of the callback that events are pushed to.")] = None,
-    where: Annotated[str | None, typer.Option("--where", help="Condition, such as: total > 5 and region = 'EU'.")] = None,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to subscribe to.")],
+    to: Annotated[str | None, typer.Option("--to", help="Push events to the callback at this address.")] = None,
+    where: Annotated[str | None, typer.Option("--where", help="Filter, such as: total > 5 and region = 'EU'.")] = None,
     include: Annotated[
         list[str] | None,
         typer.Option("--include", help="Get only this part of the data, such as total.amount or items.*.name."),
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Get all but this part of the data.")] = None,
-    jsonpath: Annotated[bool, typer.Option("--jsonpath", help="The parts are given as JSONPath, such as $.items[0].")] = False,
-    scope: Annotated[list[str] | None, typer.Option("--scope", help="Scope of the topic's exposure to use.")] = None,
+    jsonpath: Annotated[
+        bool, typer.Option("--jsonpath", help="Read --include and --exclude as JSONPath, such as $.items[0].")
+    ] = False,
+    scope: Annotated[list[str] | None, typer.Option("--scope", help="Use this scope of the topic.")] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the subscription; made from the topic unless set.")
     ] = None,
-    pull: Annotated[bool, typer.Option("--pull", help="Push nothing: the events wait to be fetched.")] = False,
-    sse: Annotated[
-        bool, typer.Option("--sse", help="Push nothing: the events are streamed to whoever opens the stream.")
-    ] = False,
+    pull: Annotated[bool, typer.Option("--pull", help="Push nothing: readers fetch the events as a feed.")] = False,
+    sse: Annotated[bool, typer.Option("--sse", help="Push nothing: whoever opens the stream gets the events.")] = False,
     retention: Annotated[
         str | None, typer.Option(help='How long after its publishing an event can still be delivered, such as "1d".')
     ] = None,
     binary: Annotated[
-        bool | None, typer.Option("--binary/--structured", help="Attributes as headers, data as the body; or all in the body.")
+        bool | None,
+        typer.Option(
+            "--binary/--structured", help="Send attributes as headers and data as the body; or everything in the body."
+        ),
     ] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", help="Header to send with every event, 'Name: value'.")
@@ -65,14 +68,14 @@ def subscribe(
     handshake: Annotated[
         str | None, typer.Option("--handshake", help="Ask the callback for its consent: require, warn or legacy-post.")
     ] = None,
-    inflight: Annotated[int | None, typer.Option(help="Requests on their way at the same time.", min=1)] = None,
+    inflight: Annotated[int | None, typer.Option(help="Most requests on their way at the same time.", min=1)] = None,
     tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
     preset: Preset = None,
     setting: PolicySetting = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    description: Annotated[str | None, typer.Option(help="What the subscription is for.")] = None,
     reset: Reset = None,
 ) -> None:
-    """Subscribe to topics: matching events are pushed to a callback from now on. Given again, it changes what is given."""
+    """Subscribe to topics: push, stream or offer matching events from now on. Called again, it changes what you give."""
     if (to is not None) + pull + sse != 1:
         raise Rejected("a subscription is pushed, streamed or pulled", expected="one of --to URL, --sse, --pull")
     kind = "pull" if pull else "sse" if sse else "push"
@@ -110,7 +113,7 @@ def subscribe(
 
 
 _KEPT = ("where", "filter", "project", "scopes", "retention")
-"""What decides which events come, and is said where it stays from before."""
+"""Members that decide which events come. The command says so when one stays from before."""
 
 
 def _short(value: Any) -> str:
@@ -143,14 +146,14 @@ def _headers(texts: list[str] | None) -> dict[str, str] | None:
 def list_all(
     hub: Hub,
     environment: Annotated[
-        str | None, typer.Option("--environment", "-e", help="Those of Horizon in this environment, with their states.")
+        str | None, typer.Option("--environment", "-e", help="Horizon subscriptions of this environment, with their states.")
     ] = None,
     state: Annotated[
         str | None, typer.Option("--state", help="For Horizon: only ACTIVE, PENDING, REJECTED or BLOCKED.")
     ] = None,
-    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only those to this type.")] = None,
+    event_type: Annotated[str | None, typer.Option("--event-type", help="For Horizon: only those to this event type.")] = None,
 ) -> None:
-    """List the subscriptions; with --environment, those of Horizon and why they get nothing."""
+    """List the subscriptions; with --environment, those of Horizon with state and reason."""
     if environment is not None:
         list_subscriptions(hub, environment, state, event_type)
         return
@@ -185,7 +188,7 @@ def target_of(subscription: Any) -> str:
 
 @command(subscriptions, "show")
 def show(hub: Hub, name: SubscriptionName) -> None:
-    """Show one subscription and how its lane is doing."""
+    """Show one subscription and the state of its lane."""
     path = f"/api/subscriptions/{segment(name)}"
     found = {**hub.client.get(path), "lane": hub.client.get(f"{path}/state")}
     print_json(found) if hub.json else print_document(found)
@@ -193,7 +196,7 @@ def show(hub: Hub, name: SubscriptionName) -> None:
 
 @command(subscriptions, "delete")
 def delete(hub: Hub, name: SubscriptionName) -> None:
-    """Delete a subscription; what was not delivered goes with it."""
+    """Delete a subscription and everything that was not delivered to it."""
     hub.client.delete(f"/api/subscriptions/{segment(name)}")
     print_json({"deleted": name}) if hub.json else say(f"subscription {name} is gone")
 
@@ -219,9 +222,11 @@ def _set_state(hub: Hub, name: str, state: str) -> None:
 def rewind(
     hub: Hub,
     name: SubscriptionName,
-    to: Annotated[str, typer.Option("--to", help="first, last, a cursor, or a time such as 2030-01-31T12:00:00Z.")],
+    to: Annotated[
+        str, typer.Option("--to", help="Where to move: first, last, a cursor, or a time such as 2030-01-31T12:00:00Z.")
+    ],
 ) -> None:
-    """Move a subscription back or forward in its lane; what lies after it is delivered (again)."""
+    """Move a subscription back or forward in its lane; everything after that place is delivered (again)."""
     place = {"first": "_first", "last": "_last"}.get(to, to)
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/rewind", {"to": place})
     told(hub, done, f"subscription {name} goes on after {to}")
@@ -251,8 +256,8 @@ def dead_letters(
     hub: Hub,
     name: SubscriptionName,
     limit: Limit = 20,
-    cursors: Annotated[list[str] | None, typer.Argument(metavar="[CURSOR]...", help="With --drop: those to forget.")] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Forget these, or all.")] = False,
+    cursors: Annotated[list[str] | None, typer.Argument(metavar="[CURSOR]...", help="With --drop: forget only these.")] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Forget the dead letters at these cursors, or all.")] = False,
 ) -> None:
     """Show the events that will not be tried again unless asked."""
     path = f"/api/subscriptions/{segment(name)}/dead-letters"

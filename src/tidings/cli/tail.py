@@ -23,9 +23,11 @@ def add_to(app: typer.Typer) -> None:
     def tail(
         hub: Hub,
         topic: Annotated[str, typer.Argument(help="Topic to follow.")],
-        start: Annotated[str, typer.Option("--from", help="first, last, or a cursor that was printed.")] = "last",
-        count: Annotated[int | None, typer.Option("--count", "-n", help="Stop after so many events.")] = None,
-        follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for further events.")] = True,
+        start: Annotated[
+            str, typer.Option("--from", help="Where to begin: first, last, or a cursor that was printed.")
+        ] = "last",
+        count: Annotated[int | None, typer.Option("--count", "-n", help="Stop after this many events.")] = None,
+        follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more events.")] = True,
     ) -> None:
         """Print the events of a topic as they come."""
         colored = sys.stdout.isatty()
@@ -51,7 +53,7 @@ def entries(client: HubClient, topic: str, start: str, *, follow: bool) -> Any:
 
 
 def shaped(entry: Any, *, colored: bool) -> str:
-    """One line for a person: when, which, what."""
+    """One line for a person: time, cursor, event."""
     event = entry["event"]
     dim, bold, plain = ("\x1b[2m", "\x1b[1m", "\x1b[0m") if colored else ("", "", "")
     data = event["data_base64"] if "data_base64" in event else json.dumps(event.get("data"), ensure_ascii=False)

@@ -16,7 +16,7 @@ from tidings.errors import Malformed, NotFound
 
 TopicName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the topic.")]
 
-topics = typer.Typer(help="Topics: what is published to.", no_args_is_help=True)
+topics = typer.Typer(help="Topics: what publishers publish to.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -28,18 +28,18 @@ def add_to(app: typer.Typer) -> None:
 def create(
     hub: Hub,
     name: TopicName,
-    description: Annotated[str | None, typer.Option(help="What it is about.")] = None,
+    description: Annotated[str | None, typer.Option(help="What the topic is about.")] = None,
     retention: Annotated[str | None, typer.Option(help='How long events are kept at least, such as "7d".')] = None,
     max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
     duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,
-    partitions: Annotated[int | None, typer.Option(help="Partitions of its feed; only when the topic is made.")] = None,
+    partitions: Annotated[int | None, typer.Option(help="Partitions of its feed; only for a new topic.")] = None,
     feed: Annotated[
-        Path | None, typer.Option(help="File with settings of its feed as JSON: versions, aliases, v1Data and so on.")
+        Path | None, typer.Option(help="JSON file with settings of its feed: versions, aliases, v1Data and so on.")
     ] = None,
     reset: Reset = None,
 ) -> None:
-    """Create a topic, or change what is given of it; the rest stays as it is."""
+    """Create a topic, or change the members that you give; the others stay."""
     settings = read_json(feed) if feed else {}
     if not isinstance(settings, dict):
         raise Malformed("the file holds no settings of a feed", at=str(feed), expected='an object such as {"versions": "v2"}')
@@ -77,15 +77,15 @@ def show(hub: Hub, name: TopicName) -> None:
 def delete(
     hub: Hub,
     name: TopicName,
-    force: Annotated[bool, typer.Option("--force", help="Also when subscriptions ask for it.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Delete it even when subscriptions name it.")] = False,
 ) -> None:
-    """Delete a topic; nobody can ask for its events any more."""
+    """Delete a topic; nobody can read its events any more."""
     hub.client.delete(f"/api/topics/{segment(name)}", {"force": True} if force else None)
     print_json({"deleted": name}) if hub.json else say(f"topic {name} is gone")
 
 
 def read_json(file: Path) -> Any:
-    """The JSON document in a file of the caller."""
+    """The JSON document in a file."""
     try:
         return json_in(file.read_text("utf-8"), "the file", str(file))
     except OSError as error:

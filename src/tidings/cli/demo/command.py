@@ -18,7 +18,7 @@ def add_to(app: typer.Typer) -> None:
         data: Data = None,
         port: Port = None,
         config: Config = None,
-        seconds: Annotated[float | None, typer.Option("--for", help="Stop after so many seconds.")] = None,
+        seconds: Annotated[float | None, typer.Option("--for", help="Stop after this many seconds.")] = None,
     ) -> None:
         """Start a hub with publishers and subscribers to watch; Ctrl-C stops everything."""
 
