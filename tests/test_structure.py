@@ -233,3 +233,71 @@ def test_every_dependency_is_pinned() -> None:
     }
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     assert not {re.split(r"[<>=~!\[; ]", one)[0].lower().replace("_", "-") for one in wanted} - pinned
+
+
+def public_classes() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in tree(module).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    return found
+
+
+def test_one_class_name_has_one_meaning() -> None:
+    assert {name: homes for name, homes in public_classes().items() if len(homes) > 1} == {}
+
+
+PORTS = {"log/ranges.py", "lanes/port.py", "doors/door.py"}
+"""Modules of ports; those of log and delivery are larger until they are cut by need."""
+
+
+@pytest.mark.parametrize("module", sorted(PORTS))
+def test_a_port_has_seven_methods_at_most(module: str) -> None:
+    for node in tree(module).body:
+        if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases):
+            methods = [one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+            assert len(methods) <= 7, f"{node.name} has {len(methods)}"
+
+
+ADAPTERS = ("log/", "lanes/", "sqlite/", "delivery/push/sqlite/", "adapters.py", "serve/", "backup/", "doctor/")
+
+SPEAKING_OF_ONE_PARTITION = {
+    "delivery/feeds/long_polls.py",
+    "delivery/feeds/subscription_feed.py",
+    "delivery/push/engine.py",
+    "delivery/push/lane/state.py",
+    "delivery/push/lane/window.py",
+    "delivery/push/records/statuses.py",
+    "doors/delivery_statuses.py",
+    "doors/feeds/cursor_set_lag.py",
+    "doors/feeds/partition_changes.py",
+    "doors/horizon/resources/events.py",
+    "doors/horizon/views/breakers.py",
+    "doors/lag.py",
+    "doors/native/delivery/deliveries.py",
+    "doors/native/delivery/lanes.py",
+    "doors/newest_first.py",
+    "doors/sse/message_ids.py",
+}
+"""Modules that still know that the embedded log has one partition. The list may only get shorter."""
+
+
+def test_only_adapters_know_that_the_embedded_log_has_one_partition() -> None:
+    speaking = {
+        module
+        for module in MODULES
+        if not module.startswith(ADAPTERS) and re.search(r"\bEMBEDDED\b|\bembedded\(", (SOURCE / module).read_text("utf-8"))
+    }
+    assert speaking == SPEAKING_OF_ONE_PARTITION
+
+
+DOOR_NAMES = re.compile(r"horizon|hermes|vng|zeroeventhub", re.IGNORECASE)
+
+CORE = ("log/", "lanes/", "ingest/", "pipeline/", "access/", "server/", "observe/")
+"""Where no door is known by its name. Registry, events and delivery join when the formats of doors are their own."""
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith(CORE)])
+def test_the_core_knows_no_door_by_name(module: str) -> None:
+    assert not {node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name) and DOOR_NAMES.search(node.id)}

@@ -33,10 +33,10 @@ def _before(now: Instant, seconds: float) -> Instant:
 
 def governed_from(changes: Iterable[Change], longest: float, routed: Marks, now: Instant) -> Marks:
     """Marks below which no event is left: the last change before the longest retention began, and never beyond `routed`."""
-    horizon = _before(now, longest)
+    oldest = _before(now, longest)
     marks: Marks = {}
     for change in changes:
-        if change.at < horizon:
+        if change.at < oldest:
             marks = change.marks
     return {partition: min(offset, routed.get(partition, START)) for partition, offset in marks.items()}
 
