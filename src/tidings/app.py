@@ -1,4 +1,4 @@
-"""Settings → parts: the one place where adapters are chosen and put together. Holds the api process; others have their own body."""
+"""Settings → parts of the api process. `adapters.py` chooses the adapters; the other processes have modules of their own."""
 
 from __future__ import annotations
 
