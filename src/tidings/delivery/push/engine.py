@@ -249,10 +249,12 @@ class Engine:
             asyncio.get_running_loop().call_soon(self._next_burst)
 
     def _next_burst(self) -> None:
-        """Another pass of the event loop has begun."""
+        """Another pass of the event loop has begun. What the last one left over goes to new workers: those that run go on by
+        themselves, and one that found nothing left would end only to be made anew.
+        """
         self._burst_planned = False
-        self._begun = self._slow_begun = 0
         self._begin_more()
+        self._begun = self._slow_begun = 0
 
     def _begin_more(self) -> None:
         """Begin attempts for everything that may go now, one worker each."""
@@ -338,9 +340,12 @@ class Engine:
                 break
             job = self._job(lane)
             if job is not None:
+                if not self._begun:
+                    self._plan_burst()
                 self._begun += 1
                 self._slow_begun += lane.standing is EndpointStanding.SLOW
-                lane.pace.sent(self._clock.monotonic())
+                if lane.pace.limited:
+                    lane.pace.sent(self._clock.monotonic())
                 self._schedule.begin(lane)
                 self._schedule.offer(lane)
                 return job
@@ -377,17 +382,19 @@ class Engine:
         plain = policy.batch is None and not policy.sending_delay
         while True:
             take = self._may_take(state, policy)
-            live = state.windows[-1]
-            choice = (
-                Take(live) if plain and take and takes_next(state) else choose(state, lane.allowed(now, at, take), policy.batch)
-            )
-            if isinstance(choice, Take):
+            if plain and take and takes_next(state):
+                # What `choose` would say for nearly every delivery, without asking it.
+                item = self._take(lane, state.windows[-1], now, at)
+                if not state.first_of_line(item):
+                    continue
+                items: Sequence[Item] = (item,)
+            elif isinstance(choice := choose(state, lane.allowed(now, at, take), policy.batch), Take):
                 item = self._take(lane, choice.window, now, at)
                 for _ in range(choice.entries - 1):
                     self._take(lane, choice.window, now, at)
                 if policy.batch is not None or not state.first_of_line(item):
                     continue
-                items: Sequence[Item] = (item,)
+                items = (item,)
             elif isinstance(choice, Attempt):
                 items = list(choice.items)
                 if len(state.windows) > 1 and state.in_waited(items[0]):
@@ -424,7 +431,8 @@ class Engine:
 
     def _set_aside(self, lane: PushLane, items: Sequence[Item], now: Instant) -> bool:
         """Whether some of these cannot be sent; those are recorded as what they are."""
-        if len(items) == 1 and not (one := _parcel(items[0])).fault and one.until > now:
+        one = items[0].parcel
+        if len(items) == 1 and one is not None and not one.fault and one.until > now:
             return False
         bad = [item for item in items if (parcel := _parcel(item)).fault or parcel.until <= now]
         for item in bad:

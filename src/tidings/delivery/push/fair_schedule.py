@@ -18,6 +18,10 @@ LEAST_WINDOW = 4
 SLOW_ANSWER = 2.0
 """Seconds after which an answer is a slow one."""
 
+QUICK, NEW, SLOW = EndpointStanding
+AFTER = {QUICK: (NEW, SLOW, QUICK), NEW: (SLOW, QUICK, NEW), SLOW: (QUICK, NEW, SLOW)}
+"""Who is asked after whom, in turn. Written out: it is gone through for every delivery."""
+
 
 class Schedule:
     """Hands out turns. `busy` is how many attempts are on their way."""
@@ -27,7 +31,7 @@ class Schedule:
         self._slow_share = max(1, total // 2)
         self._unproven_share = max(1, total - total // 4)
         self._turns: list[deque[PushLane]] = [deque() for _ in EndpointStanding]
-        self._order = deque(EndpointStanding)
+        self._last: EndpointStanding = SLOW
         self._busy = [0 for _ in EndpointStanding]
         self.busy = 0
         self.held = False
@@ -69,7 +73,6 @@ class Schedule:
         """An attempt of the lane ended after so many seconds; whether an answer came, and whether it asked for less, decides
         how many come next.
         """
-        before = lane.standing
         lane.inflight -= 1
         self.busy -= 1
         limit = lane.policy.inflight if lane.policy is not None else 1
@@ -77,29 +80,28 @@ class Schedule:
             lane.window = min(limit, max(LEAST_WINDOW, lane.window / 2))
         elif lane.window < limit:
             lane.window += 1
-        lane.standing = EndpointStanding.QUICK if answered and seconds < SLOW_ANSWER else EndpointStanding.SLOW
-        # The attempts still on their way change sides together with the lane.
-        self._busy[before] -= 1 + lane.inflight
-        self._busy[lane.standing] += lane.inflight
+        before, lane.standing = lane.standing, QUICK if answered and seconds < SLOW_ANSWER else SLOW
+        self._busy[before] -= 1
+        if lane.standing is not before:
+            # The attempts still on their way change sides together with the lane.
+            self._busy[before] -= lane.inflight
+            self._busy[lane.standing] += lane.inflight
 
     def _next_standing(self, slow: bool) -> EndpointStanding | None:
         """Whose turn it is among those who have work and a free slot."""
-        for _ in EndpointStanding:
-            self._order.rotate(-1)
-            standing = self._order[-1]
-            if standing is EndpointStanding.SLOW and not slow:
-                continue
-            if self._turns[standing] and self._free_for(standing) > 0:
+        for standing in AFTER[self._last]:
+            if self._turns[standing] and (slow or standing is not SLOW) and self._free_for(standing) > 0:
+                self._last = standing
                 return standing
         return None
 
     def _free_for(self, standing: EndpointStanding) -> int:
         """The slots that a lane of this standing may still take."""
         free = self._total - self.busy
-        if standing is not EndpointStanding.QUICK:
-            slow = self._busy[EndpointStanding.SLOW]
-            free = min(free, self._unproven_share - self._busy[EndpointStanding.NEW] - slow)
-            if standing is EndpointStanding.SLOW:
+        if standing is not QUICK:
+            slow = self._busy[SLOW]
+            free = min(free, self._unproven_share - self._busy[NEW] - slow)
+            if standing is SLOW:
                 free = min(free, self._slow_share - slow)
         return free
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
@@ -58,6 +59,9 @@ async def run(settings: Settings, stop: asyncio.Event, board: PartStatus, adapte
             return
         worker = Worker(settings, parts, board, SystemClock(), number)
         stack.push_async_callback(worker.close)
+        # What is alive now stays alive, and deliveries make hardly a cycle: looking for garbage often is for nothing.
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
         await worker.run(stop)
         board.not_ready("stopping")
     board.not_ready("stopped")

@@ -115,10 +115,11 @@ class EmbeddedLanes:
         cached = self._cache.now()
         missing = [content for content in wanted if content not in cached]
         if missing:
-            entries = self._log.fetch([Position(EMBEDDED, Offset(offset)) for offset, _ in missing])
+            positions = [Position(EMBEDDED, Offset(offset)) for offset, _ in missing]
+            entries = self._log.fetch(positions)
             bodies = self._bodies(missing)
-            for content in missing:
-                entry = entries.get(Position(EMBEDDED, Offset(content[0])))
+            for content, position in zip(missing, positions, strict=True):
+                entry = entries.get(position)
                 projected = content[1] != REFERENCE
                 if entry is not None and (not projected or content in bodies):
                     # The head of a part does not say where the whole is.
