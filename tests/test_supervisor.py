@@ -29,8 +29,8 @@ from tidings.serve.terminal import Terminal
 READY = """
     import os, signal, sys, time
     from pathlib import Path
-    from tidings.observe.part_status import Board
-    board = Board(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
+    from tidings.observe.part_status import PartStatus
+    board = PartStatus(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
     notes = Path(sys.argv[1]) / "notes"
     def note(word):
         with notes.open("a") as file: file.write(f"{sys.argv[2]} {word}\\n")
@@ -200,12 +200,12 @@ SUPERVISOR = """
     import asyncio, sys
     from pathlib import Path
     from tidings.config import ServeSettings
-    from tidings.serve.child_process import Part
+    from tidings.serve.child_process import PartCommand
     from tidings.serve.supervisor import Supervisor
     from tidings.serve.terminal import Terminal
 
     async def main():
-        part = Part("pipeline", (sys.executable, "-c", sys.argv[2], sys.argv[1], "pipeline", "{lifeline}"))
+        part = PartCommand("pipeline", (sys.executable, "-c", sys.argv[2], sys.argv[1], "pipeline", "{lifeline}"))
         supervisor = Supervisor([part], ServeSettings(0.1, 1, 10, 5), dict, Terminal())
         await supervisor.run(asyncio.Event(), asyncio.Event(), lambda: None)
 

@@ -43,9 +43,9 @@ def test_a_flush_renews_the_beat_now_and_then_although_nothing_changed(tmp_path:
 BEATING = """
     import sys, time
     from pathlib import Path
-    from tidings.observe import board as boards
+    from tidings.observe import part_status as boards
     boards.BEAT = 0.05
-    board = boards.Board(Path(sys.argv[1]), "deliver"); board.ready()
+    board = boards.PartStatus(Path(sys.argv[1]), "deliver"); board.ready()
     while True:
         board.flush()
         time.sleep(0.02)

@@ -139,8 +139,8 @@ def test_doors_with_ports_of_their_own_get_sockets_too(tmp_path: Path) -> None:
 ANSWERING = """
     import os, socket, sys
     from pathlib import Path
-    from tidings.observe.part_status import Board
-    board = Board(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
+    from tidings.observe.part_status import PartStatus
+    board = PartStatus(Path(sys.argv[1]), sys.argv[2]); board.ready(); board.flush()
     listener = socket.socket(fileno=int(sys.argv[3]))
     while True:
         connection, _ = listener.accept()
@@ -183,12 +183,12 @@ SUPERVISOR = """
     from pathlib import Path
     from tidings.config import Seconds, ServeSettings
     from tidings.observe.part_status import read_faces
-    from tidings.serve.child_process import Part
+    from tidings.serve.child_process import PartCommand
     from tidings.serve.supervisor import Supervisor
     from tidings.serve.terminal import Terminal
 
     folder = Path(sys.argv[1])
-    part = Part("api", (sys.executable, "-c", sys.argv[2], str(folder)))
+    part = PartCommand("api", (sys.executable, "-c", sys.argv[2], str(folder)))
     chosen = ServeSettings(Seconds(1), Seconds(1), Seconds(1), Seconds(1))
     supervisor = Supervisor([part], chosen, lambda: read_faces(folder), Terminal())
     asyncio.run(supervisor.run(asyncio.Event(), asyncio.Event(), lambda: None))
@@ -198,8 +198,8 @@ TALKATIVE = """
     import logging, os, sys, time
     from pathlib import Path
     from tidings import config
-    from tidings.observe import lines
-    lines.set_up(config.load(environ={}).observe, "api")
+    from tidings.observe import log_lines
+    log_lines.set_up(config.load(environ={}).observe, "api")
     said, parent = 0, os.getppid()
     while os.getppid() == parent:
         for _ in range(100):
