@@ -16,8 +16,8 @@ from tidings.log.wake import Bell, WakeListener, room
 LISTEN = """
 import sys
 from pathlib import Path
-from tidings.log.wake import Listener
-listener = Listener(Path(sys.argv[1]), "log")
+from tidings.log.wake import WakeListener
+listener = WakeListener(Path(sys.argv[1]), "log")
 print("listening", flush=True)
 print(listener.wait(60), flush=True)
 """
