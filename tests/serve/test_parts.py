@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import http.client
 import json
 import os
@@ -26,6 +27,7 @@ from tidings.config import Settings
 from tidings.java import Java
 from tidings.serve import folder, hub
 from tidings.serve.child_process import PartCommand
+from tidings.serve.part_commands import outside_reason
 from tidings.server.listeners import bound, close_all
 
 WORDS = "this file was imported from the working directory"
@@ -248,3 +250,12 @@ def test_the_part_that_a_supervisor_did_not_start_on_this_folder_refuses_it(tmp_
     os.close(ours)
     assert (ended.returncode, "is not the data folder that this hub was started on" in ended.stderr) == (2, True), ended.stderr
     assert not (chosen.data / "log.db").exists()
+
+
+def test_a_part_that_lost_its_folder_or_disk_says_so_and_a_fault_of_its_own_has_its_stack(tmp_path: Path) -> None:
+    missing = FileNotFoundError(errno.ENOENT, "No such file or directory", "run/deliver.new")
+    assert "is gone or empty" in outside_reason(missing, tmp_path / "data")
+    (tmp_path / "data" / "run").mkdir(parents=True)
+    assert outside_reason(missing, tmp_path / "data") == ""
+    assert "No space left" in outside_reason(OSError(errno.ENOSPC, "No space left on device"), tmp_path / "data")
+    assert outside_reason(ValueError("what"), tmp_path / "gone") == ""

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -70,12 +71,22 @@ def run_part(part: str, settings: Settings, lifeline_fd: int | None = None, sock
         log.error("the %s part cannot run now: %s", part, error)
         return FAILED
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EROFS):
-            log.error("the %s part cannot run now: %s", part, error)
+        reason = outside_reason(error, settings.data)
+        if reason:
+            log.error("the %s part cannot run now: %s", part, reason)
         else:
             log.exception("the %s part failed", part)
         return FAILED
     return DONE
+
+
+def outside_reason(error: Exception, data: Path) -> str:
+    """What the disk did, as a sentence, if that is why a part failed; empty: the fault is in the part."""
+    if isinstance(error, FileNotFoundError) and not (data / folder.RUN).is_dir():
+        return f"the data folder {data} is gone or empty while the hub runs: bring it back (a disk that is not mounted?)"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO, errno.EROFS):
+        return str(error)
+    return ""
 
 
 def _run_body(part: str, settings: Settings, board: PartStatus, sockets: Sequence[int]) -> None:
