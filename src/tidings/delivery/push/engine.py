@@ -81,7 +81,7 @@ class Engine:
         self._workers: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._burst_planned = False
-        self._begun = self._slow_begun = 0
+        self._begun = self._made_new = self._slow_begun = 0
         self.ledger = Ledger()
         self.saver = Saver(self.ledger, store, around.clock, settings.save_interval)
         self.saver.on_saved = self._saved
@@ -249,16 +249,18 @@ class Engine:
             asyncio.get_running_loop().call_soon(self._next_burst)
 
     def _next_burst(self) -> None:
-        """Another pass of the event loop has begun. What the last one left over goes to new workers: those that run go on by
+        """Another pass of the event loop has begun. New workers get what the running ones left over in the last one: those go on by
         themselves, and one that found nothing left would end only to be made anew.
         """
         self._burst_planned = False
+        self._begun, self._made_new, self._slow_begun = self._begun - self._made_new, 0, 0
         self._begin_more()
-        self._begun = self._slow_begun = 0
+        self._begun = self._made_new
 
     def _begin_more(self) -> None:
         """Begin attempts for everything that may go now, one worker each."""
         while (job := self._next()) is not None:
+            self._made_new += 1
             worker = asyncio.create_task(self._work(job))
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -340,8 +342,7 @@ class Engine:
                 break
             job = self._job(lane)
             if job is not None:
-                if not self._begun:
-                    self._plan_burst()
+                self._plan_burst()
                 self._begun += 1
                 self._slow_begun += lane.standing is EndpointStanding.SLOW
                 if lane.pace.limited:
