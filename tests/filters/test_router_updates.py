@@ -33,7 +33,7 @@ def laid_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(listed))
         return whole(listed)
 
-    monkeypatch.setattr(compiled, "Layout", counted)
+    monkeypatch.setattr(compiled, "TermLayout", counted)
     return sizes
 
 

@@ -26,7 +26,8 @@ class Allowed(NamedTuple):
 
     `take`: new items may be opened. `waited_at`: not before then one of those that waited behind a breaker. `in_turn`: whether one
     of those is next; None: they all come before new ones. `delay`: seconds that an entry has to be old; `delayed`: those up to a
-    number wait until then, since they were published later than now.
+    number wait until then, since they were published later than now. `in_order`: nothing overtakes what is due and still being
+    read, as on a stream.
     """
 
     now: Instant
@@ -36,6 +37,7 @@ class Allowed(NamedTuple):
     in_turn: bool | None = None
     delay: float = 0.0
     delayed: tuple[int, float] = (0, 0.0)
+    in_order: bool = False
 
 
 class Attempt(NamedTuple):
@@ -112,6 +114,8 @@ def _due_or_next(state: LaneState, allowed: Allowed) -> Choice:
             return Attempt((item,))
         elif not window.loading:
             return Load(window, window.due_without_parcel(at, LOADED_AT_ONCE))
+        elif allowed.in_order:
+            return NOTHING
     if not allowed.take:
         return NOTHING if wait == math.inf else Wait(wait)
     return _next_entry(state, allowed, wait)

@@ -170,12 +170,13 @@ class PushLane:
         assert policy is not None
         if len(state.windows) == 1:
             if not policy.sending_delay:
-                return Allowed(now, at, take)
-            return Allowed(now, at, take, delay=policy.sending_delay, delayed=self._delayed(now, at, policy.sending_delay))
+                return Allowed(now, at, take, in_order=policy.streamed)
+            delayed = self._delayed(now, at, policy.sending_delay)
+            return Allowed(now, at, take, delay=policy.sending_delay, delayed=delayed, in_order=policy.streamed)
         held = math.inf if self.waited_held else at + self.pace.back_wait(at)
         in_turn = self.waited_turn if state.breaker.status is Status.REPUBLISHING and not policy.streamed else None
         delayed = self._delayed(now, at, policy.sending_delay)
-        return Allowed(now, at, take, held, in_turn, policy.sending_delay, delayed)
+        return Allowed(now, at, take, held, in_turn, policy.sending_delay, delayed, policy.streamed)
 
     def _delayed(self, now: Instant, at: float, delay: float) -> tuple[int, float]:
         """Entries that were published later than now: the clock was set back, so they wait from when they are seen."""
