@@ -9,11 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.polling import until
 from tidings.observe.part_status import read_faces
 
 PARTS = ("api", "pipeline", "deliver")
@@ -81,17 +82,16 @@ class Hub:
 
     def until(self, holds: Any, within: float, what: str) -> None:
         """Wait until `holds()` is true; a refused connection counts as not yet."""
-        give_up = time.monotonic() + within
-        while time.monotonic() < give_up:
-            try:
+
+        def answered() -> bool:
+            with suppress(OSError, http.client.HTTPException):
                 if holds():
-                    return
-            except (OSError, http.client.HTTPException):
-                pass
+                    return True
             if self._process is not None and self._process.poll() is not None:
                 raise AssertionError(f"the hub ended with {self._process.returncode}:\n{self.tail()}")
-            time.sleep(0.05)
-        raise AssertionError(f"not within {within:.0f} s: {what}\n{self.tail()}")
+            return False
+
+        until(answered, lambda: f"{what}\n{self.tail()}", within=within)
 
     def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
         """One request. A body that is not bytes is sent as JSON."""

@@ -10,13 +10,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.polling import until_async
 from tidings.config import Seconds, ServeSettings
 from tidings.observe.part_status import read_faces
 from tidings.serve.child_process import PartCommand
@@ -71,13 +70,6 @@ def notes(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-async def until(holds: Callable[[], object], within: float = 30) -> None:
-    give_up = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < give_up, "it never came"
-        await asyncio.sleep(0.01)
-
-
 def gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has reaped yet counts as ended."""
     with suppress(OSError):
@@ -104,7 +96,7 @@ def test_parts_start_and_stop_by_stage(tmp_path: Path) -> None:
     async def scene() -> None:
         parts = [a_part(tmp_path, "deliver", stage=1), a_part(tmp_path, "api", stage=0)]
         world = World(tmp_path, parts, settings())
-        await until(world.ready.is_set)
+        await until_async(world.ready.is_set)
         assert await world.end() == DONE
         assert notes(tmp_path) == ["api started", "deliver started", "api stopped", "deliver stopped"]
 
@@ -114,7 +106,7 @@ def test_parts_start_and_stop_by_stage(tmp_path: Path) -> None:
 def test_lines_of_a_part_carry_its_name(tmp_path: Path) -> None:
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "api")], settings())
-        await until(lambda: "hello" in world.out.getvalue())
+        await until_async(lambda: "hello" in world.out.getvalue())
         await world.end()
         assert "api      │ hello from api\n" in world.out.getvalue()
 
@@ -125,9 +117,9 @@ def test_a_killed_part_is_started_again(tmp_path: Path) -> None:
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "api")], settings())
         for life in range(1, 4):
-            await until(lambda life=life: notes(tmp_path).count("api started") == life)
+            await until_async(lambda life=life: notes(tmp_path).count("api started") == life)
             os.kill(read_faces(tmp_path)["api"].pid, signal.SIGKILL)
-        await until(lambda: notes(tmp_path).count("api started") == 4)
+        await until_async(lambda: notes(tmp_path).count("api started") == 4)
         assert world.supervisor.restarts == {"api": 3}
         assert await world.end() == DONE
 
@@ -145,13 +137,13 @@ def test_what_a_dead_part_left_behind_is_killed_before_it_starts_again(tmp_path:
 
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "pipeline", body)], settings())
-        await until(lambda: len(notes(tmp_path)) == 1)
+        await until_async(lambda: len(notes(tmp_path)) == 1)
         os.kill(read_faces(tmp_path)["pipeline"].pid, signal.SIGKILL)
-        await until(lambda: len(notes(tmp_path)) == 2)
+        await until_async(lambda: len(notes(tmp_path)) == 2)
         first = int(notes(tmp_path)[0].split()[1])
-        await until(lambda: gone(first))
+        await until_async(lambda: gone(first))
         await world.end()
-        await until(lambda: gone(int(notes(tmp_path)[1].split()[1])))
+        await until_async(lambda: gone(int(notes(tmp_path)[1].split()[1])))
 
     asyncio.run(scene())
 
@@ -169,7 +161,7 @@ def test_a_part_that_refuses_to_start_stops_the_hub(tmp_path: Path) -> None:
 def test_a_part_that_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "api", STUBBORN)], settings(stop=0.2))
-        await until(world.ready.is_set)
+        await until_async(world.ready.is_set)
         pid = read_faces(tmp_path)["api"].pid
         assert await world.end() == DONE
         assert gone(pid)
@@ -180,7 +172,7 @@ def test_a_part_that_does_not_stop_in_time_is_killed(tmp_path: Path) -> None:
 def test_a_second_wish_to_stop_does_not_wait(tmp_path: Path) -> None:
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "api", STUBBORN)], settings(stop=3600))
-        await until(world.ready.is_set)
+        await until_async(world.ready.is_set)
         world.hurry.set()
         assert await world.end() == DONE
 
@@ -190,7 +182,7 @@ def test_a_second_wish_to_stop_does_not_wait(tmp_path: Path) -> None:
 def test_stopping_while_a_part_waits_to_be_started_again_is_immediate(tmp_path: Path) -> None:
     async def scene() -> None:
         world = World(tmp_path, [a_part(tmp_path, "api", "raise SystemExit(1)")], settings(first=3600, most=3600))
-        await until(lambda: world.supervisor.restarts["api"] == 1)
+        await until_async(lambda: world.supervisor.restarts["api"] == 1)
         assert await world.end() == DONE
 
     asyncio.run(scene())
@@ -233,12 +225,12 @@ def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path, alone: bo
     supervisor = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SUPERVISOR), str(tmp_path), body])
 
     async def scene() -> None:
-        await until(lambda: notes(tmp_path))
+        await until_async(lambda: notes(tmp_path))
         child = read_faces(tmp_path)["pipeline"].pid
         left = int(notes(tmp_path)[0].split()[1])
         supervisor.kill()
         supervisor.wait()
-        await until(lambda: gone(child) and (alone or gone(left)))
+        await until_async(lambda: gone(child) and (alone or gone(left)))
         assert not list(session_members(child))
 
     asyncio.run(scene())

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import a_name, a_subscription, a_topic
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver, Script
 from tidings.adapters import deliver_adapters
 from tidings.clock import Instant, SystemClock
@@ -114,7 +114,7 @@ class World:
         self._commands += 1
         command = Command(id or f"c{self._commands}", lane, "test", act)
         await self.log.append([encoded(command, self.clock.now())])
-        await until(lambda: self.reader.result(command.id) is not None, timeout)
+        await until_async(lambda: self.reader.result(command.id) is not None, within=timeout)
         return self.reader.result(command.id) or ""
 
     @asynccontextmanager
@@ -127,7 +127,7 @@ class World:
             asyncio.create_task(run(settings, stop, board, deliver_adapters(settings, n), n)) for n, board in enumerate(boards)
         ]
         try:
-            await until(lambda: all(board.face().ready for board in boards) or any(task.done() for task in tasks))
+            await until_async(lambda: all(board.face().ready for board in boards) or any(task.done() for task in tasks))
             yield
         finally:
             stop.set()
@@ -160,15 +160,6 @@ async def a_world(folder: Path, **push: Any) -> AsyncIterator[World]:
         yield world
     finally:
         await world.close()
-
-
-async def until(true: Callable[[], bool], timeout: float = 20.0) -> None:
-    """Go on as soon as it is true. Raises TimeoutError."""
-    end = time.monotonic() + timeout
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError("what the test waits for did not happen")
-        await asyncio.sleep(0.01)
 
 
 def in_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]], **push: Any) -> None:
@@ -204,4 +195,4 @@ def ids(arrivals: list[Arrival]) -> list[str]:
 
 async def final(world: World, lane: LaneNumber, upto: int) -> None:
     """Go on when everything of the lane up to there is final."""
-    await until(lambda: world.reader.lane(lane).low_water >= upto and world.reader.lane(lane).open_items == 0)
+    await until_async(lambda: world.reader.lane(lane).low_water >= upto and world.reader.lane(lane).open_items == 0)

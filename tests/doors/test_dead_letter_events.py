@@ -6,8 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.builders import an_event
+from tests.polling import until
 from tidings.clock import Instant
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
 from tidings.delivery.push.sqlite.worker_count import reshare
@@ -45,13 +45,6 @@ def told(api: ApiProcess) -> list[Any]:
     assert answer.status in (200, 404), answer.body
     lines = [json.loads(line) for line in answer.body.splitlines()] if answer.status == 200 else []
     return [line["event"] for line in lines if "event" in line]
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end, "what the test waits for did not happen"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.api_process import ApiProcess, an_api
 from tests.delivery.worlds import World
-from tests.doors.test_dead_letter_events import until
+from tests.polling import until
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.lane.state import LaneState

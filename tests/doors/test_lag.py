@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.builders import a_subscription
-from tests.delivery.worlds import World, in_world, until
+from tests.delivery.worlds import World, in_world
+from tests.polling import until_async
 from tests.receivers import Receiver
 from tidings.clock import Instant
 from tidings.doors.lag import Gauges, Lags, measured
@@ -40,7 +41,7 @@ def test_what_is_gone_is_no_lag_and_hides_no_other_lag(tmp_path: Path) -> None:
                 world.lanes.trim(embedded(last))
                 assert events() == {"gone": 0, "waiting": 2}
                 await world.command(gone, Activate())
-                await until(lambda: world.reader.lane(gone).expired == 3)
+                await until_async(lambda: world.reader.lane(gone).expired == 3)
                 assert events() == {"gone": 0, "waiting": 2}
         lanes.close()
         log.close()

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from tests.flows.test_publish_to_callback import a_topic, eventually, routed_and_delivered, subscribed
+from tests.flows.test_publish_to_callback import a_topic, routed_and_delivered, subscribed
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Answer, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
@@ -25,7 +26,7 @@ def test_whoever_subscribes_to_dead_letters_is_told_and_the_trace_says_the_rest(
         assert (told["data"]["tries"], told["data"]["topic"]) == (2, topic)
 
         fine.wait_for(1)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
         traced = hub.call("GET", f"/api/topics/{topic}/events/{published['first']}/trace").json
         found = {one["subscription"]: one["delivery"] for one in traced["deliveries"]}
         assert {name: one["state"] for name, one in found.items()} == {failing: "dead", well: "delivered"}

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.hub import Hub
+from tests.polling import until
 from tests.test_supervisor import gone
 from tidings.serve.lifeline import session_members
 
@@ -74,10 +74,11 @@ def test_stopped_parts_are_seen_the_port_stays_ours_and_lost_files_are_missed(tm
         os.kill(hub.pid, signal.SIGSTOP)
         os.kill(driver, signal.SIGKILL)
         hub.kill("supervisor")
-        give_up = time.monotonic() + 10
-        while left := [pid for pid in workers if not gone(pid)]:
-            assert time.monotonic() < give_up, [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
-            time.sleep(0.05)
+
+        def left() -> list[bytes]:
+            return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers if not gone(pid)]
+
+        until(lambda: all(gone(pid) for pid in workers), lambda: f"still there: {left()}", within=10)
     finally:
         hub.stop()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.hub import PARTS, Hub
+from tests.polling import until
 from tests.receivers import Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
@@ -71,9 +72,7 @@ def _wait_delivered(hub: Hub) -> None:
 
 
 def _wait_gone(hub: Hub) -> None:
-    import time
+    def left() -> list[str]:
+        return [part for part in PARTS if hub.child(part) is not None]
 
-    give_up = time.monotonic() + 30
-    while any(hub.child(part) is not None for part in PARTS):
-        assert time.monotonic() < give_up, f"still there: {[part for part in PARTS if hub.child(part)]}"
-        time.sleep(0.1)
+    until(lambda: not left(), lambda: f"still there: {left()}", within=30)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Answer, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
@@ -45,13 +44,6 @@ def publish(hub: Hub, topic: str, *datas: Any) -> None:
 
 def payloads(receiver: Receiver) -> list[Any]:
     return [json.loads(arrival.body)["data"] for arrival in receiver.arrivals]
-
-
-def eventually(holds: Callable[[], bool], within: float = 30) -> None:
-    give_up = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < give_up, "did not come to pass"
-        time.sleep(0.05)
 
 
 def routed_and_delivered(hub: Hub, topic: str) -> bool:
@@ -111,7 +103,7 @@ def test_a_filter_lets_through_only_what_matches(hub: Hub) -> None:
         ]
         publish(hub, topic, *events)
         all_of_it.wait_for(5, 30)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
 
     assert sorted(payloads(picky), key=str) == sorted([events[1], events[4]], key=str)
 
@@ -123,7 +115,7 @@ def test_a_subscription_gets_what_came_after_its_creation_and_nothing_before(hub
         subscribed(hub, topic, receiver)
         publish(hub, topic, {"n": 2})
         receiver.wait_for(1, 30)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
 
     assert payloads(receiver) == [{"n": 2}]
 
@@ -136,7 +128,7 @@ def test_a_changed_filter_holds_for_what_is_published_after_the_answer(hub: Hub)
         create(hub, f"/api/subscriptions/{name}", {"topic": topic, "to": receiver.url, "where": "n >= 10"})
         publish(hub, topic, {"n": 2}, {"n": 12})
         receiver.wait_for(2, 30)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
 
     assert sorted(data["n"] for data in payloads(receiver)) == [1, 12]
 
@@ -158,12 +150,12 @@ def test_a_dead_letter_can_be_seen_and_sent_again(hub: Hub) -> None:
         topic = a_topic(hub)
         name = subscribed(hub, topic, receiver, to=None, delivery={"url": receiver.url, "tries": 2})
         publish(hub, topic, {"n": 1})
-        eventually(lambda: len(_dead_letters(hub, name)) == 1)
+        until(lambda: len(_dead_letters(hub, name)) == 1)
         letter = _dead_letters(hub, name)[0]
         works = True
         assert hub.call("POST", f"/api/subscriptions/{name}/redeliver", {"deadLetters": True}).status in (200, 202)
         receiver.wait_for(3, 30)
-        eventually(lambda: _dead_letters(hub, name) == [])
+        until(lambda: _dead_letters(hub, name) == [])
 
     assert letter["tries"] == 2
     assert letter["event"]["data"] == {"n": 1}
@@ -177,7 +169,7 @@ def test_a_suspended_subscription_waits_and_goes_on_where_it_stopped(hub: Hub) -
         receiver.wait_for(1, 30)
         assert hub.call("PUT", f"/api/subscriptions/{name}/state", {"state": "suspended"}).status == 200
         publish(hub, topic, {"n": 2})
-        eventually(lambda: _subscription_lag(hub, name) == 1)
+        until(lambda: _subscription_lag(hub, name) == 1)
         assert len(receiver.arrivals) == 1
         assert hub.call("PUT", f"/api/subscriptions/{name}/state", {"state": "active"}).status == 200
         receiver.wait_for(2, 30)
@@ -206,7 +198,7 @@ def test_a_subscription_that_waits_for_approval_gets_only_what_comes_after_the_g
         assert hub.call("PUT", f"/api/approvals/{name}/{topic}", {"state": "granted"}).status == 200
         publish(hub, topic, {"n": 2})
         receiver.wait_for(1, 30)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
 
     assert payloads(receiver) == [{"n": 2}]
 
@@ -235,7 +227,7 @@ def test_a_deleted_subscription_gets_nothing_more(hub: Hub) -> None:
         assert hub.call("DELETE", f"/api/subscriptions/{name}").status in (200, 204)
         publish(hub, topic, {"n": 2})
         stays.wait_for(2, 30)
-        eventually(lambda: routed_and_delivered(hub, topic))
+        until(lambda: routed_and_delivered(hub, topic))
 
     assert payloads(gone) == [{"n": 1}]
 
@@ -253,8 +245,8 @@ def test_a_dead_endpoint_does_not_delay_a_healthy_one(hub: Hub) -> None:
 def test_status_metrics_and_health_tell_that_all_parts_work(hub: Hub) -> None:
     topic = a_topic(hub)
     publish(hub, topic, {"n": 1})
-    eventually(lambda: hub.call("GET", "/api/status").json["lag"]["routing"]["events"] == 0)
-    eventually(lambda: f'topic="{topic}"' in hub.call("GET", "/metrics").body.decode())
+    until(lambda: hub.call("GET", "/api/status").json["lag"]["routing"]["events"] == 0)
+    until(lambda: f'topic="{topic}"' in hub.call("GET", "/metrics").body.decode())
     status = hub.call("GET", "/api/status").json
     metrics = hub.call("GET", "/metrics").body.decode()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.polling import until
 from tidings.observe import part_status as boards
 from tidings.observe.part_status import SILENT, PartState, PartStatus, read_faces
 
@@ -67,7 +68,8 @@ def test_a_stopped_process_is_seen_and_so_is_that_it_goes_on(tmp_path: Path, mon
 
 
 def wait(folder: Path, *, ready: bool) -> None:
-    give_up = time.monotonic() + 60
-    while (face := read_faces(folder).get("deliver")) is None or face.ready != ready:
-        assert time.monotonic() < give_up, face
-        time.sleep(0.02)
+    def shown() -> bool:
+        face = read_faces(folder).get("deliver")
+        return face is not None and face.ready == ready
+
+    until(shown, f"ready is {ready}")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.pipeline.world import World, wait_until
+from tests.pipeline.world import World
+from tests.polling import until
 from tidings.log.ranges import Range, RangeReader
 from tidings.pipeline import live, process
 from tidings.pipeline.route import Routing, route_range
@@ -39,14 +40,14 @@ def test_routing_catches_up_in_parallel_and_is_live_again(
     numbers = [n % 5 for n in range(3000)]
     offsets = world.publish(*({"n": n} for n in numbers))
     world.start(spark)
-    wait_until(lambda: world.live, 60)
+    until(lambda: world.live)
     assert world.routed() >= offsets[-1] - 100
     for _ in range(3):
         offsets += world.publish(*({"n": n % 5} for n in range(2000)))
         numbers += [n % 5 for n in range(2000)]
     world.wait_routed(offsets[-1])
     wanted = [offset for n, offset in zip(numbers, offsets, strict=True) if n in (0, 2, 4)]
-    wait_until(lambda: world.live, 60)
+    until(lambda: world.live)
     more = world.publish({"n": 4})
     world.wait_routed(more[-1])
     assert world.lane(1) == wanted + more
@@ -85,7 +86,7 @@ def test_a_change_is_in_force_for_every_event_published_after_it(world: World, s
     world.topic()
     world.subscribe("picky", "n = 0")
     world.start(spark)
-    wait_until(lambda: world.live, 60)
+    until(lambda: world.live)
     expected = []
     for n in range(1, 20):
         world.subscribe("picky", f"n = {n}")
@@ -98,7 +99,7 @@ def test_a_change_is_in_force_for_every_event_published_after_it(world: World, s
 def test_stopping_takes_less_than_the_patience_of_a_supervisor(world: World, spark: SparkSession) -> None:
     world.topic()
     world.start(spark)
-    wait_until(lambda: world.live, 60)
+    until(lambda: world.live)
     world.stop()
     assert not world.live
 

@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.builders import a_subscription, a_topic
-from tests.delivery.worlds import quick_settings, until
-from tests.pipeline.world import World, wait_until
+from tests.delivery.worlds import quick_settings
+from tests.pipeline.world import World
+from tests.polling import until, until_async
 from tests.receivers import Receiver
 from tidings.adapters import deliver_adapters
 from tidings.clock import SECOND, ManualClock, SystemClock
@@ -75,7 +76,7 @@ def tidy_until(world: World, left: list[int]) -> None:
         tidying.step(time.monotonic())
         return bodies_in(world.data) == left
 
-    wait_until(tidied, within=20)
+    until(tidied)
 
 
 async def deliver(folder: Path, receiver: Receiver) -> None:
@@ -85,8 +86,8 @@ async def deliver(folder: Path, receiver: Receiver) -> None:
         run(quick_settings(folder), stop, PartStatus(folder / "run", "deliver"), deliver_adapters(quick_settings(folder)))
     )
     try:
-        await until(lambda: len(receiver.arrivals) == 10)
-        await until(lambda: states.lane(LaneNumber(2)).expired == 10)
+        await until_async(lambda: len(receiver.arrivals) == 10)
+        await until_async(lambda: states.lane(LaneNumber(2)).expired == 10)
     finally:
         stop.set()
         await delivering

@@ -6,7 +6,6 @@ import asyncio
 import struct
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from tests.builders import a_filter, a_subscription, a_topic
+from tests.polling import until
 from tidings import config
 from tidings.adapters import pipeline_parts
 from tidings.clock import Instant
@@ -101,7 +101,7 @@ class World:
 
     def failure(self, within: float = 180) -> str:
         """Why routing ended by itself."""
-        wait_until(lambda: self._routing is not None and not self._routing.is_alive(), within)
+        until(lambda: self._routing is not None and not self._routing.is_alive(), within=within)
         return self._failure
 
     @property
@@ -110,7 +110,7 @@ class World:
         return any(series.name == "tidings_routing_live" and series.value for series in self.board.face().series)
 
     def wait_routed(self, offset: int, within: float = 180) -> None:
-        wait_until(lambda: self.routed() >= offset, within)
+        until(lambda: self.routed() >= offset, within=within)
 
     def routed(self) -> int:
         return int(self.lanes.routed().get(EMBEDDED, START))
@@ -146,13 +146,6 @@ class World:
         self._runner.run(self._log.close())
         self._registry.close()
         self._runner.close()
-
-
-def wait_until(holds: Callable[[], bool], within: float) -> None:
-    give_up = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < give_up, f"not within {within:.0f} s"
-        time.sleep(0.02)
 
 
 def _draft(data: Any, topic: int) -> Draft:

@@ -13,15 +13,15 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.hub import free_port
-from tests.test_supervisor import World, settings, until
+from tests.polling import until, until_async
+from tests.test_supervisor import World, settings
 from tidings import config
 from tidings.config import Settings
 from tidings.java import Java
@@ -170,7 +170,7 @@ def test_whoever_connects_while_the_api_is_away_waits_and_nobody_else_can_take_t
         world = World(tmp_path, [part], settings(first=3600, most=3600))
         first = await asyncio.to_thread(answer)
         os.kill(first, signal.SIGKILL)
-        await until(lambda: world.supervisor.restarts == {"api": 1})
+        await until_async(lambda: world.supervisor.restarts == {"api": 1})
         with pytest.raises(OSError, match="in use"):
             socket.create_server(place)
         assert await asyncio.to_thread(answer) != first
@@ -221,21 +221,14 @@ def test_a_stopped_supervisor_does_not_stop_a_part_that_has_much_to_say(tmp_path
     scripts = [textwrap.dedent(script) for script in (SUPERVISOR, TALKATIVE)]
     supervisor = subprocess.Popen([sys.executable, "-c", scripts[0], str(tmp_path), scripts[1]], stdout=subprocess.DEVNULL)
     try:
-        wait(lambda: lines_said() > 0)
+        until(lambda: lines_said() > 0)
         os.kill(supervisor.pid, signal.SIGSTOP)
         before = lines_said()
         # Far more than any pipe holds.
-        wait(lambda: lines_said() > before + 5_000)
+        until(lambda: lines_said() > before + 5_000)
     finally:
         supervisor.kill()
         supervisor.wait()
-
-
-def wait(holds: Callable[[], bool], within: float = 60) -> None:
-    give_up = time.monotonic() + within
-    while not holds():
-        assert time.monotonic() < give_up, "it never came"
-        time.sleep(0.02)
 
 
 def test_the_part_that_a_supervisor_did_not_start_on_this_folder_refuses_it(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.client.feeds.foreign import Foreign, answering
 from tests.client.feeds.readers import Table, a_client, in_order_of_keys, published, read_all
+from tests.polling import until
 from tidings.client.feeds import Batch
 
 
@@ -112,10 +113,7 @@ def a_reader(url: str, file: Path, pause: float = 0.0) -> Iterator[subprocess.Po
 
 
 def until_applied(table: Table, count: int, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while len(table.numbers) < count:
-        assert time.monotonic() < deadline, f"{len(table.numbers)} of {count} applied"
-        time.sleep(0.02)
+    until(lambda: len(table.numbers) >= count, lambda: f"{len(table.numbers)} of {count} applied", within=seconds)
 
 
 @pytest.mark.slow

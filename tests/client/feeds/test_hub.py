@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.readers import SOON, Table, in_order_of_keys
+from tests.polling import until
 from tidings.client import FeedClient
 from tidings.client.feeds import Batch
 from tidings.client.http import HubClient
@@ -110,13 +111,6 @@ def following(feed: Feed, table: Table, **more: Any) -> Iterator[None]:
         loop.call_soon_threadsafe(reading.cancel)
         thread.join(30)
     assert not failures, failures
-
-
-def until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def applied(table: Table, total: int) -> None:

@@ -17,6 +17,7 @@ import pytest
 from tests.api_process import an_api
 from tests.client.feeds.foreign import Foreign
 from tests.client.feeds.readers import published
+from tests.polling import until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,12 +112,9 @@ def test_a_running_query_follows_a_feed_whose_server_goes_away_for_a_while(sessi
     def take(batch: DataFrame, number: int) -> None:
         got.extend(row.id for row in batch.select("id").collect())
 
-    def until(count: int) -> None:
-        deadline = time.monotonic() + 60
-        while len(got) < count:
-            assert query.isActive, query.exception()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    def came(count: int) -> bool:
+        assert query.isActive, query.exception()
+        return len(got) >= count
 
     from tests.client.feeds.foreign import answering
 
@@ -124,17 +122,14 @@ def test_a_running_query_follows_a_feed_whose_server_goes_away_for_a_while(sessi
         stream = a_stream(session, feed.url, start="_last").writeStream.foreachBatch(take)
         published(feed, 3)
         with stopping(stream.option("checkpointLocation", str(tmp_path / "checkpoint")).start()) as query:
-            deadline = time.monotonic() + 60
-            while not any("cursor" in one.query for one in feed.asked):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until(lambda: any("cursor" in one.query for one in feed.asked), "the query reads on")
             time.sleep(0.5)
             published(feed, 4, since=3)
-            until(4)
+            until(lambda: came(4), "four rows")
             feed.faults = [answering(503)] * 3
             feed.close()
             published(feed, 4, since=7)
-            until(8)
+            until(lambda: came(8), "eight rows")
     assert sorted(got, key=int) == names(range(3, 11))
 
 

@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 
 from tests.builders import an_approval, an_exposure
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer
 from tidings.log.commands import Redeliver, Rewind
 from tidings.log.position import START, embedded
@@ -41,7 +42,7 @@ def test_what_waits_is_not_pushed_while_the_approval_is_withdrawn_and_goes_on_wi
             await asyncio.sleep(0.3)
             assert ids(receiver.arrivals) == ["1"]
             decide(world, "granted")
-            await until(lambda: len(receiver.arrivals) == 4)
+            await until_async(lambda: len(receiver.arrivals) == 4)
             assert sorted(ids(receiver.arrivals)) == ["1", "1", "2", "3"]
 
     in_world(tmp_path, scenario)
@@ -55,7 +56,7 @@ def test_what_waits_behind_a_breaker_stays_there_and_nobody_is_probed(tmp_path: 
         async with a_pushed_lane(world, answers, **wishes) as (lane, receiver):
             await barred(world, "granted")
             await world.publish(1, lane)
-            await until(lambda: world.reader.lane(lane).state == "open")
+            await until_async(lambda: world.reader.lane(lane).state == "open")
             await barred(world, "rejected")
             before = len(receiver.arrivals)
             await asyncio.sleep(1.2)

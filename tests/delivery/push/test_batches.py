@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.delivery.push.lanes import a_parcel, a_state
-from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
 from tidings.delivery.push.lane.batches import element_of
@@ -160,7 +161,7 @@ def test_a_batch_that_is_refused_is_dead_letters_and_can_be_sent_again(tmp_path:
             await final(world, lane, 3)
             assert len(world.reader.dead_letters(lane, 0, 10)) == 3
             assert await world.command(lane, Redeliver(dead_letters=True)) == ""
-            await until(lambda: world.reader.lane(lane).delivered == 3)
+            await until_async(lambda: world.reader.lane(lane).delivered == 3)
         assert [numbers(arrival) for arrival in receiver.arrivals] == [[1, 2, 3], [1, 2, 3]]
 
     in_world(tmp_path, scenario)

@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.delivery.worlds import World, final, ids, in_world, until
+from tests.delivery.worlds import World, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.breaker import CLOSED, Breaker, Status, caught_up, closed, loop_wait, opened, probed
@@ -169,17 +170,17 @@ def test_an_open_breaker_parks_the_lane_until_a_probe_succeeds(tmp_path: Path) -
             lane = world.subscribe("billing", receiver.url, **WISHES)
             async with world.delivering():
                 await world.publish(3, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
-                await until(lambda: len(receiver.arrivals) > len(posts(receiver)) + 1)
+                await until_async(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: len(receiver.arrivals) > len(posts(receiver)) + 1)
                 tried = len(posts(receiver))
                 await world.publish(20, lane, first=4)
-                await until(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.why == "status-404")
+                await until_async(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.why == "status-404")
             async with world.delivering():  # it is still open after a restart
-                await until(lambda: len(receiver.arrivals) > len(posts(receiver)) + 3)
+                await until_async(lambda: len(receiver.arrivals) > len(posts(receiver)) + 3)
                 assert len(posts(receiver)) == tried
                 endpoint.up = endpoint.well = True
                 await final(world, lane, 23)
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
         view = world.reader.lane(lane)
         assert (view.delivered, view.dead_letters) == (23, 0)
         assert {arrival.method for arrival in receiver.arrivals} == {"POST", "HEAD"}
@@ -195,7 +196,7 @@ def test_what_waited_is_sent_oldest_first_within_its_rate(tmp_path: Path) -> Non
             lane = world.subscribe("billing", receiver.url, **WISHES, inflight=1, republish_rate=10.0)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 await world.publish(24, lane, first=2)
                 tried = len(posts(receiver))
                 endpoint.up = endpoint.well = True
@@ -216,12 +217,12 @@ def test_lanes_with_one_address_share_a_probe_and_a_get_is_a_get(tmp_path: Path)
             lanes = [world.subscribe(f"s{n}", receiver.url, **wishes) for n in range(5)]
             async with world.delivering():
                 await world.publish(1, *lanes)
-                await until(lambda: all(world.reader.lane(lane).state == "open" for lane in lanes))
+                await until_async(lambda: all(world.reader.lane(lane).state == "open" for lane in lanes))
                 begin = world.clock.monotonic()
                 await asyncio.sleep(1.6)
                 probes = [a for a in receiver.arrivals if a.method == "GET" and a.at >= begin]
                 endpoint.up = endpoint.well = True
-                await until(lambda: all(world.reader.lane(lane).state == "active" for lane in lanes))
+                await until_async(lambda: all(world.reader.lane(lane).state == "active" for lane in lanes))
         assert 1 <= len(probes) <= 4
 
     in_world(tmp_path, scenario)
@@ -234,15 +235,15 @@ def test_the_breaker_is_closed_by_command_and_by_opting_out(tmp_path: Path) -> N
             lane = world.subscribe("billing", receiver.url, **WISHES)
             async with world.delivering():
                 await world.publish(2, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 endpoint.up = True
                 assert await world.command(lane, CloseBreaker()) == ""
                 await final(world, lane, 2)
                 endpoint.up = False
                 await world.publish(2, lane, first=3)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 world.change("billing", receiver.url, **WISHES, breaker=False)
-                await until(lambda: world.reader.lane(lane).dead_letters == 2)
+                await until_async(lambda: world.reader.lane(lane).dead_letters == 2)
         assert {json.loads(letter.head)["id"] for letter in world.reader.dead_letters(lane, 0, 10)} == {"3", "4"}
 
     in_world(tmp_path, scenario)
@@ -253,7 +254,7 @@ def test_a_probe_that_our_own_guard_forbids_says_so(tmp_path: Path) -> None:
         lane = world.subscribe("billing", "http://127.0.0.1:9/in", **WISHES)
         async with world.delivering():
             await world.publish(1, lane)
-            await until(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.why == "ssrf-blocked")
+            await until_async(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.why == "ssrf-blocked")
             assert world.reader.lane(lane).state == "open"
 
     in_world(tmp_path, scenario, allow_loopback="no")
@@ -266,20 +267,20 @@ def test_new_events_do_not_wait_for_those_that_waited(tmp_path: Path) -> None:
             lane = world.subscribe("billing", receiver.url, **WISHES, republish_rate=5.0)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 await world.publish(29, lane, first=2)
                 endpoint.up = endpoint.well = True
-                await until(lambda: world.reader.lane(lane).state == "republishing")
+                await until_async(lambda: world.reader.lane(lane).state == "republishing")
                 statuses = Statuses(world.reader, SqliteLanesReader(tmp_path))
                 assert "redelivering" in {one.state for one in statuses.page(lane, StatusQuestion()).found}
                 await world.publish(10, lane, first=31)
-                await until(lambda: {str(n) for n in range(31, 41)} <= set(ids(posts(receiver))))
+                await until_async(lambda: {str(n) for n in range(31, 41)} <= set(ids(posts(receiver))))
                 assert world.reader.lane(lane).state == "republishing"
                 assert len(ids(posts(receiver))) < 35
             async with world.delivering():  # both windows are still there after a restart
                 world.change("billing", receiver.url, **WISHES)
                 await final(world, lane, 40)
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
                 await world.publish(1, lane, first=41)
                 await final(world, lane, 41)
         view = world.reader.lane(lane)
@@ -295,13 +296,13 @@ def test_what_retention_removed_while_it_waited_is_counted(tmp_path: Path) -> No
             lane = world.subscribe("billing", receiver.url, **(WISHES | {"probe_interval": 1.0}))
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 await world.publish(9, lane, first=2)
                 await world.retire()
                 endpoint.up = endpoint.well = True
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
                 await world.publish(2, lane, first=11)
-                await until(lambda: world.reader.lane(lane).delivered == 2)
+                await until_async(lambda: world.reader.lane(lane).delivered == 2)
         assert world.reader.lane(lane).expired == 10
 
     in_world(tmp_path, scenario)
@@ -316,20 +317,20 @@ def test_what_came_while_it_was_open_again_waited_too(tmp_path: Path) -> None:
             lane = world.subscribe("billing", receiver.url, **(WISHES | {"tries": 1}), republish_rate=5.0)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 await world.publish(19, lane, first=2)
                 endpoint.up = endpoint.well = True
-                await until(lambda: world.reader.lane(lane).state == "republishing")
+                await until_async(lambda: world.reader.lane(lane).state == "republishing")
                 await world.publish(3, lane, first=21)
-                await until(lambda: {"21", "22", "23"} <= set(ids(posts(receiver))))
+                await until_async(lambda: {"21", "22", "23"} <= set(ids(posts(receiver))))
                 endpoint.up = endpoint.well = False
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 await world.publish(7, lane, first=24)
                 tried = len(posts(receiver))
                 endpoint.up = endpoint.well = True
             async with world.delivering():  # the gap is kept over a restart
                 await final(world, lane, 30)
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
         sent = posts(receiver)[tried:]
         assert all(sum(1 for other in sent if begin.at <= other.at < begin.at + 0.8) <= 5 for begin in sent)
         assert {str(n) for n in range(24, 31)} <= set(ids(sent))

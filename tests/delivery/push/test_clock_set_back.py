@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.delivery.push.lanes import a_parcel, a_state
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival
 from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push import process
@@ -48,7 +49,7 @@ def test_those_in_line_go_on(tmp_path: Path, clock: SteppedClock, wishes: dict[s
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, held_up(clock), **wishes) as (lane, receiver):
             await world.publish(5, lane)
-            await until(lambda: len(receiver.arrivals) == 1)
+            await until_async(lambda: len(receiver.arrivals) == 1)
             clock.shift = -DAY
             await final(world, lane, 5)
         assert ids(receiver.arrivals) == ["1", "2", "3", "4", "5"]
@@ -83,7 +84,7 @@ def test_what_waits_behind_a_breaker_goes_out(tmp_path: Path, clock: SteppedCloc
         wishes = {"breaker": True, "tries": 1, "probe_interval": 600.0}
         async with a_pushed_lane(world, lambda _: Answer(200 if clock.shift else 503), **wishes) as (lane, _):
             await world.publish(1, lane)
-            await until(lambda: world.reader.lane(lane).state == "open")
+            await until_async(lambda: world.reader.lane(lane).state == "open")
             clock.shift = -DAY
             assert await world.command(lane, CloseBreaker()) == ""
             await final(world, lane, 1)
@@ -97,10 +98,10 @@ def test_what_was_to_be_sent_again_while_suspended_goes_out(tmp_path: Path, cloc
         wishes = {"retry_first": 0.3, "tries": 50}
         async with a_pushed_lane(world, lambda _: Answer(200 if clock.shift else 503), **wishes) as (lane, receiver):
             await world.publish(2, lane)
-            await until(lambda: len(receiver.arrivals) >= 2)
+            await until_async(lambda: len(receiver.arrivals) >= 2)
             assert await world.command(lane, Suspend()) == ""
             due = world.reader.lane(lane).next_due or 0
-            await until(lambda: clock.now() > due + SECOND // 4)
+            await until_async(lambda: clock.now() > due + SECOND // 4)
             clock.shift = -DAY
             assert await world.command(lane, Activate()) == ""
             await final(world, lane, 2)

@@ -8,7 +8,8 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from tests.delivery.worlds import World, a_world, start, until
+from tests.delivery.worlds import World, a_world, start
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.log.commands import Suspend
 
@@ -38,7 +39,7 @@ def test_every_entry_arrives_at_least_once_whenever_the_process_is_killed(tmp_pa
                 process.kill()
                 await asyncio.to_thread(process.wait)
         async with world.delivering():
-            await until(lambda: world.reader.lane(lane).low_water >= ROUNDS * EVENTS)
+            await until_async(lambda: world.reader.lane(lane).low_water >= ROUNDS * EVENTS)
 
     async def run() -> None:
         with Receiver(flaky) as receiver:
@@ -59,7 +60,7 @@ def test_a_dead_letter_and_a_command_survive_a_kill(tmp_path: Path) -> None:
                 process = start(tmp_path)
                 try:
                     await world.publish(3, lane)
-                    await until(lambda: world.reader.lane(lane).dead_letters == 3)
+                    await until_async(lambda: world.reader.lane(lane).dead_letters == 3)
                     assert await world.command(lane, Suspend()) == ""
                 finally:
                     process.kill()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import Instant
 from tidings.log.commands import Activate, DropDeadLetters, Redeliver, Rewind, Suspend
@@ -118,7 +119,7 @@ def test_dead_letters_are_sent_again_when_asked_even_after_retention_and_are_dea
                 assert await world.expire(Instant(world.clock.now() + 1)) == 3
                 receiver.script = [Answer(200)]
                 assert await world.command(lane, Redeliver(dead_letters=True)) == ""
-                await until(lambda: world.reader.lane(lane).delivered == 3)
+                await until_async(lambda: world.reader.lane(lane).delivered == 3)
         assert world.reader.dead_letters(lane, 0, 10) == []
         assert Counter(ids(receiver.arrivals)) == {"1": 2, "2": 2, "3": 2}
 
@@ -137,8 +138,8 @@ def test_all_dead_letters_are_sent_again_in_the_background_however_many_and_over
             before = world.reader.lane(lane)
             assert 0 < before.detail.redelivering <= 90 and before.dead_letters == 0
             async with world.delivering():
-                await until(lambda: world.reader.lane(lane).delivered == 100)
-                await until(lambda: world.reader.lane(lane).detail.redelivering == 0)
+                await until_async(lambda: world.reader.lane(lane).delivered == 100)
+                await until_async(lambda: world.reader.lane(lane).detail.redelivering == 0)
         assert Counter(ids(receiver.arrivals)) == {str(n): 2 for n in range(1, 101)}
 
     in_world(tmp_path, scenario, open_items=40)
@@ -224,9 +225,9 @@ def test_a_rewind_repeats_what_the_lane_holds(tmp_path: Path) -> None:
                 await world.publish(10, lane)
                 await final(world, lane, 10)
                 assert await world.command(lane, Rewind(to=embedded(7))) == ""
-                await until(lambda: world.reader.lane(lane).delivered == 13)
+                await until_async(lambda: world.reader.lane(lane).delivered == 13)
                 assert await world.command(lane, Rewind(to={})) == ""
-                await until(lambda: world.reader.lane(lane).delivered == 23)
+                await until_async(lambda: world.reader.lane(lane).delivered == 23)
                 await final(world, lane, 10)
         counts = Counter(ids(receiver.arrivals))
         assert {n: counts[str(n)] for n in (1, 7, 8, 10)} == {1: 2, 7: 2, 8: 3, 10: 3}
@@ -276,7 +277,7 @@ def test_an_entry_that_retention_removed_is_recorded_as_expired(tmp_path: Path) 
             assert await world.expire(Instant(world.clock.now() + 1)) == 3
             await world.publish(1, lane, first=4)
             async with world.delivering():
-                await until(lambda: world.reader.lane(lane).delivered == 1)
+                await until_async(lambda: world.reader.lane(lane).delivered == 1)
                 await final(world, lane, 4)
         assert ids(receiver.arrivals) == ["4"]
         assert world.reader.lane(lane).expired == 3
@@ -324,11 +325,11 @@ def test_a_deleted_subscription_ends_while_requests_are_on_their_way(tmp_path: P
                 await world.publish(50, lane)
                 await asyncio.to_thread(receiver.wait_for, 1)
                 world.unsubscribe("billing")
-                await until(lambda: world.reader.lane(lane).state == "deleted")
+                await until_async(lambda: world.reader.lane(lane).state == "deleted")
                 sent = len(receiver.arrivals)
                 await world.publish(1, witness, first=51)
                 await final(world, witness, 51)
-                await until(lambda: world.reader.lane(lane).delivered == sent)
+                await until_async(lambda: world.reader.lane(lane).delivered == sent)
                 assert len(receiver.arrivals) == sent < 50
 
     in_world(tmp_path, scenario)
@@ -358,7 +359,7 @@ def test_what_is_open_is_bounded_and_everything_arrives_when_the_endpoint_comes_
             lane = world.subscribe("billing", receiver.url, tries=1000, retry_max=0.05)
             async with world.delivering():
                 await world.publish(500, lane)
-                await until(lambda: world.reader.lane(lane).failed_attempts >= 500)
+                await until_async(lambda: world.reader.lane(lane).failed_attempts >= 500)
                 assert set(ids(receiver.arrivals)) == {str(n) for n in range(1, 41)}
                 assert world.reader.lane(lane).open_items == 40
                 receiver.script = [Answer(200)]
@@ -425,6 +426,6 @@ def test_a_change_and_a_deletion_hold_for_the_next_attempt(tmp_path: Path, monke
                 world.change("billing", elsewhere.url, tries=100_000)
                 await asyncio.to_thread(elsewhere.wait_for, 2)
                 world.unsubscribe("billing")
-                await until(lambda: world.reader.lane(lane).state == "deleted")
+                await until_async(lambda: world.reader.lane(lane).state == "deleted")
 
     in_world(tmp_path, scenario)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, start, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, start
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.log.commands import Activate, Rewind, Suspend
 from tidings.log.position import LaneNumber, embedded
@@ -55,7 +56,7 @@ def test_a_lane_of_which_nothing_is_left_tells_it_too(tmp_path: Path) -> None:
                 await world.publish(4, lane)
                 await world.retire()
                 await world.command(lane, Activate())
-                await until(lambda: world.reader.lane(lane).expired == 4)
+                await until_async(lambda: world.reader.lane(lane).expired == 4)
                 assert expired(world, lane) == [(1, "expired unread: 4 after 0")]
                 last = (await world.publish(1, lane, first=5))[-1].offset
                 await final(world, lane, last)
@@ -72,7 +73,7 @@ def test_a_lane_that_is_full_of_retries_tells_what_it_missed_meanwhile(tmp_path:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(503)], tries=1000) as (lane, receiver):
             await world.publish(2, lane)
-            await until(lambda: world.reader.lane(lane).open_items == 2)
+            await until_async(lambda: world.reader.lane(lane).open_items == 2)
             await world.publish(6, lane, first=3)
             await world.retire()
             last = (await world.publish(1, lane, first=9))[-1].offset
@@ -99,7 +100,7 @@ def test_what_was_missed_is_counted_once_when_the_process_is_killed(tmp_path: Pa
                 await world.retire()
                 await world.command(lane, Activate())
                 if saved:
-                    await until(lambda: world.reader.lane(lane).expired > 0)
+                    await until_async(lambda: world.reader.lane(lane).expired > 0)
             finally:
                 process.kill()
                 await asyncio.to_thread(process.wait)
@@ -119,12 +120,12 @@ def test_a_rewind_counts_nothing_that_was_gone_before_and_everything_that_goes_a
             await final(world, lane, 5)
             await world.retire()
             await world.publish(2, lane, first=6)
-            await until(lambda: world.reader.lane(lane).delivered == 7)
+            await until_async(lambda: world.reader.lane(lane).delivered == 7)
             await world.command(lane, Suspend())
             await world.command(lane, Rewind(to={}))
             await world.retire()
             await world.command(lane, Activate())
-            await until(lambda: world.reader.lane(lane).expired > 0)
+            await until_async(lambda: world.reader.lane(lane).expired > 0)
             last = (await world.publish(1, lane, first=8))[-1].offset
             await final(world, lane, last)
         assert world.reader.lane(lane).expired == 2, "the two that the rewind had brought back"

@@ -7,7 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from tests.delivery.worlds import World, final, in_world, until
+from tests.delivery.worlds import World, final, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.log.position import LaneNumber
 
@@ -63,7 +64,7 @@ async def deliver_all(world: World, lanes: list[LaneNumber], others: list[LaneNu
         views = world.reader.lanes()
         return all(lane in views and views[lane].low_water >= last for lane in lanes)
 
-    await until(done, 50)
+    await until_async(done, within=50)
     return time.monotonic() - began
 
 

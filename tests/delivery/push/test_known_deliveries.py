@@ -11,7 +11,8 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from tests.builders import a_subscription
-from tests.delivery.worlds import World, final, ids, in_world, until
+from tests.delivery.worlds import World, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.access.secret_box import Box, sealing_key
 from tidings.access.signing_keys import new_key
@@ -60,7 +61,7 @@ def test_a_changed_credential_holds_for_the_next_attempt(tmp_path: Path) -> None
             lane = subscribe(world, receiver.url, tries=1000)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: bool(receiver.arrivals))
+                await until_async(lambda: bool(receiver.arrivals))
                 subscribe(world, receiver.url, tries=1000, credential=Basic(user="u", password="p"))
                 await final(world, lane, 1)
 
@@ -73,7 +74,7 @@ def test_an_expired_credential_is_recorded_and_sends_nothing(tmp_path: Path) -> 
             lane = subscribe(world, receiver.url, tries=2, credential=TokenCredential(token="hush", expires=Instant(1)))
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
+                await until_async(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
             assert receiver.arrivals == []
             assert world.reader.dead_letters(lane, 0, 10)[0].reason.startswith("credential-expired")
 
@@ -107,7 +108,7 @@ def test_secrets_are_in_no_file_and_no_log_line(tmp_path: Path, caplog: pytest.L
             )
             async with world.delivering():
                 await world.publish(2, lane)
-                await until(lambda: len(world.reader.dead_letters(lane, 0, 10)) == 2)
+                await until_async(lambda: len(world.reader.dead_letters(lane, 0, 10)) == 2)
             assert receiver.arrivals[0].headers["authorization"] == "Bearer hush-token"
             assert world.reader.deliveries(lane, None, 10)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tests.delivery.push.lanes import taken
-from tests.delivery.worlds import until
+from tests.polling import until_async
 from tidings.clock import Instant, SystemClock
 from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.push_lane import PushLane
@@ -89,7 +89,7 @@ def test_a_flush_that_was_interrupted_is_not_forgotten() -> None:
         saver = Saver(ledger, store, SystemClock(), 0.01)
         ledger.attempted(lane, an_attempt(1))
         saving = asyncio.create_task(saver.save())
-        await until(lambda: store.failures == 0)
+        await until_async(lambda: store.failures == 0)
         saving.cancel()
         await asyncio.gather(saving, return_exceptions=True)
         await saver.close()
@@ -181,7 +181,7 @@ def test_an_ordered_lane_is_saved_at_once_and_the_others_in_their_time() -> None
         ledger.attempted(busy, an_attempt(1))
         for n in range(1, 4):
             ledger.leaving(ordered, closed(ordered, n))
-            await until(lambda n=n: len(store.saved) == n)
+            await until_async(lambda n=n: len(store.saved) == n)
         assert [[lane.key.lane for lane in flush.lanes] for flush in store.saved] == [[2], [2], [2]]
         running.cancel()
         await saver.close()
@@ -209,7 +209,7 @@ def test_a_save_that_is_interrupted_while_the_disk_writes_is_not_made_twice() ->
         saver = Saver(ledger, store, SystemClock(), 0.01)
         ledger.attempted(lane, an_attempt(1))
         saving = asyncio.create_task(saver.run())
-        await until(store.begun.is_set)
+        await until_async(store.begun.is_set)
         saving.cancel()
         asyncio.get_running_loop().call_later(0.05, store.go_on.set)
         await asyncio.gather(saving, return_exceptions=True)

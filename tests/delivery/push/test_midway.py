@@ -12,7 +12,8 @@ import pytest
 
 from tests.builders import a_subscription
 from tests.delivery.sse.test_server import Door
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
 from tidings.delivery.push.store import Flush
@@ -35,13 +36,13 @@ def test_attempts_that_fail_after_the_change_to_a_stream_are_not_delivered(tmp_p
             await world.publish(20, lane)
             await asyncio.to_thread(receiver.wait_for, 10)
             streamed(world, "billing")
-            await until(lambda: world.reader.lane(lane).failed_attempts >= 10)
+            await until_async(lambda: world.reader.lane(lane).failed_attempts >= 10)
             assert world.reader.lane(lane).delivered == 0
             door = await Door.at(world, StreamOptions(lane))
             assert await door.next() == Begun()
             assert sorted(map(int, await door.ids(20))) == list(range(1, 21))
             door.writer.write(TAKEN * 20)
-            await until(lambda: world.reader.lane(lane).delivered == 20)
+            await until_async(lambda: world.reader.lane(lane).delivered == 20)
 
     in_world(tmp_path, scenario)
 
@@ -80,10 +81,10 @@ def test_what_fails_while_the_breaker_republishes_is_sent_when_it_is_well_again(
             lane = world.subscribe("billing", receiver.url, breaker=True, tries=1, probe_interval=0.1)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: len(posts(receiver)) == 2)
+                await until_async(lambda: len(posts(receiver)) == 2)
                 await world.publish(1, lane, first=2)
                 await final(world, lane, 2)
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
         assert ids(posts(receiver)).count("2") == 2
         assert world.reader.lane(lane).delivered == 2
 
@@ -101,12 +102,12 @@ def test_closing_the_breaker_sends_what_was_held_back(tmp_path: Path) -> None:
             lane = world.subscribe("billing", receiver.url, breaker=True, tries=1, probe_interval=0.1)
             async with world.delivering():
                 await world.publish(5, lane)
-                await until(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.loops >= 2)
+                await until_async(lambda: (b := world.reader.lane(lane).detail.breaker) is not None and b.loops >= 2)
                 await world.publish(5, lane, first=6)
                 up = True
                 assert await world.command(lane, CloseBreaker()) == ""
                 await final(world, lane, 10)
-                await until(lambda: world.reader.lane(lane).state == "active")
+                await until_async(lambda: world.reader.lane(lane).state == "active")
         assert world.reader.lane(lane).delivered == 10
 
     in_world(tmp_path, scenario)
@@ -137,7 +138,7 @@ def test_a_batch_that_waits_for_its_retry_keeps_members_and_place_over_a_restart
             lane = world.subscribe("billing", receiver.url, **wishes, retry_waits=(1.5,), retry_jitter=0.0)
             async with world.delivering():
                 await world.publish(3, lane)
-                await until(lambda: world.reader.lane(lane).failed_attempts == 3)
+                await until_async(lambda: world.reader.lane(lane).failed_attempts == 3)
                 await world.publish(3, lane, first=4)
             async with world.delivering():
                 await final(world, lane, 6)
@@ -156,7 +157,7 @@ def test_a_batch_that_waits_for_its_retry_keeps_members_and_place_when_the_polic
             lane = world.subscribe("billing", receiver.url, **wishes, retry_waits=(1.0,), retry_jitter=0.0)
             async with world.delivering():
                 await world.publish(3, lane)
-                await until(lambda: world.reader.lane(lane).failed_attempts == 3)
+                await until_async(lambda: world.reader.lane(lane).failed_attempts == 3)
                 changed = wishes | {"batch_size": 2}
                 world.change("billing", receiver.url, **changed, retry_waits=(1.0,), retry_jitter=0.0, headers={"x-new": "1"})
                 await world.publish(3, lane, first=4)
@@ -174,7 +175,7 @@ def test_a_batch_whose_lane_sends_single_events_from_now_on_goes_out_first_and_i
             lane = world.subscribe("billing", receiver.url, batch_size=3, batch_time=0.2, **strict)
             async with world.delivering():
                 await world.publish(3, lane)
-                await until(lambda: world.reader.lane(lane).failed_attempts == 3)
+                await until_async(lambda: world.reader.lane(lane).failed_attempts == 3)
                 world.change("billing", receiver.url, **strict)
                 await world.publish(3, lane, first=4)
                 await final(world, lane, 6)
@@ -218,7 +219,7 @@ def test_a_policy_change_lets_nothing_out_before_the_last_outcome_is_durable(
         disk = SlowDisk(monkeypatch, 1.0)
         async with a_pushed_lane(world, ordering=ordering) as (lane, receiver):
             await world.publish(3, lane)
-            await until(lambda: disk.waits == 1)
+            await until_async(lambda: disk.waits == 1)
             change(world, receiver, ordering)
             await final(world, lane, 3)
         _assert_each_waited(receiver, disk)
@@ -233,7 +234,7 @@ def test_a_lane_that_becomes_ordered_waits_for_what_is_final_and_not_saved(
         disk = SlowDisk(monkeypatch, 1.0)
         async with a_pushed_lane(world) as (lane, receiver):
             await world.publish(1, lane)
-            await until(lambda: disk.waits == 1)
+            await until_async(lambda: disk.waits == 1)
             change(world, receiver, Ordering.STRICT)
             await world.publish(2, lane, first=2)
             await final(world, lane, 3)
@@ -250,7 +251,7 @@ def test_a_rewind_lets_nothing_out_before_the_last_outcome_is_durable(
         disk = SlowDisk(monkeypatch, 1.0)
         async with a_pushed_lane(world, ordering=ordering) as (lane, receiver):
             await world.publish(4, lane)
-            await until(lambda: disk.waits == 1)
+            await until_async(lambda: disk.waits == 1)
             await world.command(lane, Rewind(to=embedded(2)))
             await final(world, lane, 4)
         sent = [int(one) for one in ids(receiver.arrivals)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.log.commands import Activate, Disable, Enable, Rewind, Suspend
 from tidings.log.position import embedded
@@ -56,7 +57,7 @@ def test_key_keeps_the_order_of_every_key_and_other_keys_go_on(tmp_path: Path) -
         wishes = {"ordering": Ordering.KEY, "retry_first": 0.005, "tries": 5000}
         async with a_pushed_lane(world, script, **wishes) as (lane, receiver):
             await world.publish(140, lane, keys=7)
-            await until(lambda: world.reader.lane(lane).delivered == 120)
+            await until_async(lambda: world.reader.lane(lane).delivered == 120)
             stuck["done"] = True
             await final(world, lane, 140)
         by_key: dict[int, list[int]] = defaultdict(list)
@@ -89,7 +90,7 @@ def test_a_strict_lane_that_is_moved_back_goes_on_in_order(tmp_path: Path) -> No
             await world.publish(20, lane)
             await final(world, lane, 20)
             await world.command(lane, Rewind(to=embedded(5)))
-            await until(lambda: world.reader.lane(lane).delivered == 35)
+            await until_async(lambda: world.reader.lane(lane).delivered == 35)
         assert [number_of(arrival) for arrival in receiver.arrivals] == [*range(1, 21), *range(6, 21)]
 
     in_world(tmp_path, scenario)
@@ -141,7 +142,7 @@ def test_gone_disables_a_subscription_until_it_is_enabled(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(410), Answer()], ordering=Ordering.STRICT) as (lane, receiver):
             await world.publish(3, lane)
-            await until(lambda: world.reader.lane(lane).state == "disabled")
+            await until_async(lambda: world.reader.lane(lane).state == "disabled")
             assert (world.reader.lane(lane).detail.disabled, len(receiver.arrivals)) == ("gone", 1)
             assert await world.command(lane, Enable()) == ""
             await final(world, lane, 3)
@@ -160,7 +161,7 @@ def test_only_failures_for_too_long_disable_a_subscription(tmp_path: Path) -> No
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(500)], disable_after=1.0, tries=1000) as (lane, _):
             await world.publish(1, lane)
-            await until(lambda: world.reader.lane(lane).state == "disabled")
+            await until_async(lambda: world.reader.lane(lane).state == "disabled")
             assert world.reader.lane(lane).detail.disabled == "failing"
             assert world.reader.lane(lane).dead_letters == 0
 
@@ -202,7 +203,7 @@ def test_a_long_wait_is_not_cut_short_by_a_restart(tmp_path: Path) -> None:
             lane = world.subscribe("billing", receiver.url, retry_waits=(2.0,), retry_jitter=0.0)
             async with world.delivering():
                 await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).failed_attempts == 1)
+                await until_async(lambda: world.reader.lane(lane).failed_attempts == 1)
             async with world.delivering():
                 first, second = await asyncio.to_thread(receiver.wait_for, 2)
         assert second.at - first.at >= 1.9
@@ -215,7 +216,7 @@ def test_a_pause_that_the_endpoint_asked_for_outlasts_suspending(tmp_path: Path)
         wishes = {"preset": "cloudevents", "inflight": 1}
         async with a_pushed_lane(world, [Answer(429, {"retry-after": "2"}), Answer()], **wishes) as (lane, receiver):
             await world.publish(3, lane)
-            await until(lambda: world.reader.lane(lane).detail.paused_until is not None)
+            await until_async(lambda: world.reader.lane(lane).detail.paused_until is not None)
             assert await world.command(lane, Suspend()) == ""
             assert await world.command(lane, Activate()) == ""
             await final(world, lane, 3)
@@ -233,7 +234,7 @@ def test_a_rate_per_minute_holds_over_a_restart(tmp_path: Path) -> None:
             for _ in range(3):
                 async with world.delivering():
                     await asyncio.to_thread(receiver.wait_for, 1)
-                    await until(lambda: world.reader.lane(lane).delivered >= 1)
+                    await until_async(lambda: world.reader.lane(lane).delivered >= 1)
             # Spread over the minute, the second one is not due for a long time.
             assert len(receiver.arrivals) == 1
 

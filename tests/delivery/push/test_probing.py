@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import cast
 
-from tests.delivery.worlds import until
+from tests.polling import until_async
 from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push.egress.probes import Probes
 from tidings.delivery.push.egress.sender import Sender, SendTarget
@@ -73,7 +73,7 @@ def test_a_log_that_cannot_be_read_ends_no_probing() -> None:
 
         probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         probing.watch(a_lane())
-        await until(lambda: told >= 2)
+        await until_async(lambda: told >= 2)
         await probing.close()
 
     asyncio.run(scenario())
@@ -92,7 +92,7 @@ def test_a_breaker_that_opens_just_as_the_last_one_closed_is_probed() -> None:
 
         probing = Probes(cast(Sender, endpoint), CLOCK, tell)
         probing.watch(first)
-        await until(lambda: len(endpoint.asked) == 2)
+        await until_async(lambda: len(endpoint.asked) == 2)
         await probing.close()
 
     asyncio.run(scenario())
@@ -110,7 +110,7 @@ def test_one_that_is_due_earlier_does_not_wait_for_those_before_it() -> None:
         probing.watch(a_lane(1, interval=600.0))
         await asyncio.sleep(0)
         probing.watch(a_lane(2, interval=0.01))
-        await until(lambda: "s2" in told)
+        await until_async(lambda: "s2" in told)
         await probing.close()
 
     asyncio.run(scenario())
@@ -131,7 +131,7 @@ def probes_of(*accesses: Access | None) -> int:
             lane = a_lane(number, access=access)
             lane.state.breaker = opened(CLOSED, Offset(1), at, 0.0)
             probing.watch(lane)
-        await until(lambda: not probing.watched)
+        await until_async(lambda: not probing.watched)
         await probing.close()
         return len(endpoint.asked)
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
@@ -46,7 +47,7 @@ def test_parts_and_whole_events_of_one_lane_arrive_as_they_are_kept(tmp_path: Pa
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world) as (lane, receiver):
             await publish_parts(world, lane, 3, whole=[1])
-            await until(lambda: len(receiver.arrivals) == 3)
+            await until_async(lambda: len(receiver.arrivals) == 3)
         assert sorted(datas(receiver)) == sorted([PART % 0, WHOLE % 1, PART % 2])
         assert sorted(json.loads(arrival.body)["id"] for arrival in receiver.arrivals) == ["0", "1", "2"]
 
@@ -59,8 +60,8 @@ def test_a_part_does_not_say_where_the_whole_is(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(400)]) as (lane, receiver):
             await publish_parts(world, lane, 2, whole=[1], dataref="https://shop.example/whole")
-            await until(lambda: len(receiver.arrivals) == 2)
-            await until(lambda: len(world.reader.dead_letters(lane, 0, 10)) == 2)
+            await until_async(lambda: len(receiver.arrivals) == 2)
+            await until_async(lambda: len(world.reader.dead_letters(lane, 0, 10)) == 2)
             heads = {one.head for one in world.reader.dead_letters(lane, 0, 10)}
         assert {json.loads(one.body)["id"]: "dataref" in json.loads(one.body) for one in receiver.arrivals} == {
             "0": False,
@@ -75,7 +76,7 @@ def test_a_binary_request_has_the_part_as_its_body(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, mode=ContentMode.BINARY) as (lane, receiver):
             await publish_parts(world, lane, 1)
-            await until(lambda: len(receiver.arrivals) == 1)
+            await until_async(lambda: len(receiver.arrivals) == 1)
         (arrival,) = receiver.arrivals
         assert (arrival.body, arrival.headers["content-type"], arrival.headers["ce-id"]) == (PART % 0, "application/json", "0")
 
@@ -95,7 +96,7 @@ def test_lanes_with_different_parts_of_one_event_do_not_mix_them_up(tmp_path: Pa
                 body = [Body(BodyKey(Position(EMBEDDED, end), part.key.digest), part.data) for part in parts]
                 blocks = [packed(lane, [end], part.key.digest) for lane, part in zip(lanes, parts, strict=True)]
                 world.lanes.write(Routed(blocks, embedded(end), bodies=body))
-                await until(lambda: len(mine.arrivals) == len(others.arrivals) == 1)
+                await until_async(lambda: len(mine.arrivals) == len(others.arrivals) == 1)
             assert (datas(mine), datas(others)) == ([b'{"a":1}'], [b'{"b":2}'])
 
     in_world(tmp_path, scenario)
@@ -105,7 +106,7 @@ def test_a_part_that_is_tried_again_is_still_a_part(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(status=503), Answer(status=503), Answer()]) as (lane, receiver):
             await publish_parts(world, lane, 1)
-            await until(lambda: len(receiver.arrivals) == 3)
+            await until_async(lambda: len(receiver.arrivals) == 3)
         assert datas(receiver) == [PART % 0] * 3
 
     in_world(tmp_path, scenario)
@@ -115,11 +116,11 @@ def test_a_dead_letter_keeps_the_part_and_sends_it_when_the_event_is_gone(tmp_pa
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, [Answer(status=400), Answer()], tries=1) as (lane, receiver):
             offsets = await publish_parts(world, lane, 1)
-            await until(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
+            await until_async(lambda: bool(world.reader.dead_letters(lane, 0, 10)))
             assert world.reader.dead_letters(lane, 0, 10)[0].data == PART % 0
             await world.retire()
             assert await world.command(lane, Redeliver((Position(EMBEDDED, Offset(offsets[0])),), False)) == ""
-            await until(lambda: len(receiver.arrivals) == 2)
+            await until_async(lambda: len(receiver.arrivals) == 2)
         assert datas(receiver) == [PART % 0] * 2
 
     in_world(tmp_path, scenario)

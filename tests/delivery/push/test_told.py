@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.push.test_breaker import WISHES, Endpoint
-from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.clock import Instant
 from tidings.delivery.push.reader import DeliveryRecord
@@ -54,10 +55,10 @@ def test_the_attempts_of_a_redelivered_event_are_right_in_every_tracking_mode(tm
         answers = (*[Answer(500)] * 3, *[Answer(500)] * 1, Answer(204))
         async with a_pushed_lane(world, answers, tries=3, tracking=tracking) as (lane, _):
             (first,) = await world.publish(1, lane)
-            await until(lambda: told(world, lane) == {first.offset: "dead"})
+            await until_async(lambda: told(world, lane) == {first.offset: "dead"})
             assert one(world, lane, first).attempts == listed(world, lane) == 3
             assert await world.command(lane, Redeliver((), dead_letters=True)) == ""
-            await until(lambda: told(world, lane) == {first.offset: "delivered"})
+            await until_async(lambda: told(world, lane) == {first.offset: "delivered"})
             assert one(world, lane, first).attempts == listed(world, lane) == 5
 
     in_world(tmp_path, scenario)
@@ -70,7 +71,7 @@ def test_an_event_that_was_never_sent_has_no_attempts(tmp_path: Path) -> None:
             (first,) = await world.publish(1, lane)
             await world.expire(Instant(world.clock.now() + 1))
             assert await world.command(lane, Activate()) == ""
-            await until(lambda: told(world, lane) == {first.offset: "expired"})
+            await until_async(lambda: told(world, lane) == {first.offset: "expired"})
             assert one(world, lane, first).attempts == listed(world, lane) == 0
 
     in_world(tmp_path, scenario)
@@ -110,7 +111,7 @@ def test_what_is_retried_tells_its_cause_and_next_try_even_without_tracking(tmp_
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, GONE_WRONG, tracking=Tracking.DISCARDED, retry_first=60.0) as (lane, _):
             (first,) = await world.publish(1, lane)
-            await until(lambda: told(world, lane) == {first.offset: "retrying"})
+            await until_async(lambda: told(world, lane) == {first.offset: "retrying"})
             status = one(world, lane, first)
             assert (status.cause, status.message, status.attempts) == ("status-500", "the endpoint answered 500", 1)
             assert status.next_due is not None and status.next_due > world.clock.now()
@@ -122,10 +123,10 @@ def test_dead_letters_and_their_redelivery_are_told(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         async with a_pushed_lane(world, (Answer(500), Answer(500), Answer(204)), tries=2) as (lane, _):
             (first,) = await world.publish(1, lane)
-            await until(lambda: told(world, lane) == {first.offset: "dead"})
+            await until_async(lambda: told(world, lane) == {first.offset: "dead"})
             assert (one(world, lane, first).attempts, world.reader.lane(lane).counts.dead) == (2, 1)
             assert await world.command(lane, Redeliver((), dead_letters=True)) == ""
-            await until(lambda: told(world, lane) == {first.offset: "delivered"})
+            await until_async(lambda: told(world, lane) == {first.offset: "delivered"})
             assert facts(one(world, lane, first).history)[0] == ("delivered", 1, 204)
             assert world.reader.lane(lane).counts.dead == 1
             assert one(world, lane, first).attempts == listed(world, lane) == 3
@@ -154,9 +155,9 @@ def test_open_events_of_a_deleted_subscription_are_told_as_deleted(tmp_path: Pat
             positions = await world.publish(1, lane)
             await final(world, lane, positions[0].offset)
             positions = [*positions, *await world.publish(1, lane, first=2)]
-            await until(lambda: told(world, lane)[positions[1].offset] == "retrying")
+            await until_async(lambda: told(world, lane)[positions[1].offset] == "retrying")
             world.unsubscribe("billing")
-            await until(lambda: world.reader.lane(lane).state == "deleted")
+            await until_async(lambda: world.reader.lane(lane).state == "deleted")
             assert list(told(world, lane).values()) == ["deleted", "delivered"]
             assert one(world, lane, positions[1]).cause == "subscription-deleted"
 
@@ -207,7 +208,7 @@ def test_what_waits_behind_a_breaker_is_told_as_waiting_and_then_as_delivered(tm
             lane = world.subscribe("billing", receiver.url, **WISHES)
             async with world.delivering():
                 first = await world.publish(1, lane)
-                await until(lambda: world.reader.lane(lane).state == "open")
+                await until_async(lambda: world.reader.lane(lane).state == "open")
                 positions = [*first, *await world.publish(5, lane, first=2)]
                 assert set(told(world, lane).values()) == {"waiting"}
                 assert one(world, lane, first[0]).cause.startswith("status-")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.delivery.worlds import World, final, ids, in_world, until
+from tests.delivery.worlds import World, final, ids, in_world
+from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.delivery.push.lane_owner import owner_of, part_name, worker_of
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
@@ -32,7 +33,7 @@ def test_workers_share_the_lanes_and_readers_see_one_whole(tmp_path: Path) -> No
                     await final(world, lane, 10)
                     assert await world.command(lane, Redeliver(positions=(positions[0],))) == ""
                 assert await world.command(LaneNumber(999), Suspend()) == "there is no such subscription"
-                await until(lambda: len(receiver.arrivals) == 55)
+                await until_async(lambda: len(receiver.arrivals) == 55)
         assert set(world.reader.lanes()) == set(lanes)
         assert Counter(ids(receiver.arrivals)) == {"1": 10} | {str(n): 5 for n in range(2, 11)}
 
@@ -50,7 +51,7 @@ def test_another_number_of_workers_goes_on_where_the_others_stopped(tmp_path: Pa
                 for lane in lanes:
                     await final(world, lane, 4)
                 assert await world.command(lanes[0], Rewind(to={}), id="once") == ""
-                await until(lambda: world.reader.lane(lanes[0]).delivered == 6)
+                await until_async(lambda: world.reader.lane(lanes[0]).delivered == 6)
                 await world.command(lanes[5], Suspend())
             before = len(receiver.arrivals)
             async with world.delivering(second):

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from tests.builders import a_subscription
-from tests.delivery.worlds import World, a_pushed_lane, final, in_world, until
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world
+from tests.polling import until_async
 from tidings.delivery.push.lane_owner import owner_of
 from tidings.delivery.sse.socket_protocol import (
     TAKEN,
@@ -87,7 +88,7 @@ def test_only_what_was_taken_is_final_and_the_rest_comes_again(tmp_path: Path) -
             assert await door.next() == Begun()
             assert await door.ids(3) == ["1", "2", "3"]
             door.writer.write(TAKEN)
-            await until(lambda: world.reader.lane(lane).delivered == 1)
+            await until_async(lambda: world.reader.lane(lane).delivered == 1)
             door.writer.close()
             again = await Door.at(world, StreamOptions(lane))
             assert await again.next() == Begun()
@@ -138,7 +139,7 @@ def test_what_a_client_says_it_has_seen_is_final_though_nobody_saved_it(tmp_path
             door = await Door.at(world, StreamOptions(lane, after=seen, seen=seen))
             assert await door.next() == Begun()
             assert await door.ids(2) == ["61", "62"]
-            await until(lambda: world.reader.lane(lane).delivered == 60)
+            await until_async(lambda: world.reader.lane(lane).delivered == 60)
             assert world.reader.lane(lane).low_water == seen
 
     in_world(tmp_path, scenario)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 from tests.api_process import ApiProcess
 from tests.hub import Answer
+from tests.polling import until
 
 _names = itertools.count(1)
 
@@ -57,10 +57,7 @@ def metric(api: ApiProcess, name: str, *words: str) -> float:
 
 def until_waiting(api: ApiProcess, requests: int) -> None:
     """Return once so many requests wait in the api."""
-    give_up = time.monotonic() + 30
-    while metric(api, "tidings_feed_waiting") != requests:
-        assert time.monotonic() < give_up, f"there were never {requests} waiting"
-        time.sleep(0.02)
+    until(lambda: metric(api, "tidings_feed_waiting") == requests, f"{requests} are waiting")
 
 
 class Feed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 from tests.doors.feeds.reading import Feed, code_of, taken_apart
 from tests.doors.feeds.test_both_versions import metric
+from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.clock import Instant
 from tidings.delivery.feeds.cursor_sets import KeptCursor, SetKey
@@ -259,7 +259,4 @@ def test_a_hub_forgets_unused_sets_and_those_of_deleted_topics(tmp_path: Path) -
         (number,) = {one.key.feed for one in sets.listed()} - {"2"}
         sets.save([a_set(number, "ancient", 0, 1)])
     with an_api(tmp_path) as api:
-        give_up = time.monotonic() + 20
-        while sets_in(tmp_path) != {(number, "used")}:
-            assert time.monotonic() < give_up, sets_in(tmp_path)
-            time.sleep(0.05)
+        until(lambda: sets_in(tmp_path) == {(number, "used")}, lambda: str(sets_in(tmp_path)))

@@ -14,6 +14,7 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.doors.feeds.reading import Feed, code_of, taken_apart, until_waiting
+from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.delivery.feeds import long_polls
 from tidings.delivery.feeds.topic_feed import TopicSource
@@ -208,9 +209,7 @@ def test_one_consumer_holds_only_so_many_requests_open_and_gets_further_answers_
         assert waits_out(api, as_bob)
         assert api.publish("orders", {"n": 1}, authorization="Bearer ann").status == 202
         # They are answered now, which takes a moment; then there is room again.
-        give_up = time.monotonic() + 20
-        while not waits_out(api, as_ann):
-            assert time.monotonic() < give_up, "those who were answered still count"
+        until(lambda: waits_out(api, as_ann), "those who were answered no longer count")
 
 
 def test_who_has_events_to_read_needs_no_seat(tmp_path: Path) -> None:
@@ -245,6 +244,4 @@ def test_who_left_does_not_count_as_waiting(tmp_path: Path) -> None:
     with a_guarded_api(tmp_path, 1) as (api, as_ann, _):
         with waiting_socket(api, f"{PATH}60", "ann"):
             assert not waits_out(api, as_ann)
-        give_up = time.monotonic() + 30
-        while not waits_out(api, as_ann):
-            assert time.monotonic() < give_up, "who left still counts"
+        until(lambda: waits_out(api, as_ann), "who left no longer counts")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 from tests.doors.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, an_entry, exposing
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Arrival, Receiver
 
 
@@ -44,16 +43,6 @@ class World(Door):
 
     def statuses(self, subscription: str) -> dict[str, str]:
         return {one["event"]["id"]: one["status"] for one in self.events(subscription)}
-
-
-def until(holds: Callable[[], Any], what: str, within: float = 60) -> Any:
-    give_up = time.monotonic() + within
-    while time.monotonic() < give_up:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {within} s: {what}")
 
 
 def arrived(receiver: Receiver, many: int) -> list[Any]:

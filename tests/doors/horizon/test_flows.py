@@ -8,9 +8,10 @@ import uuid
 import jwt
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, posts, until
+from tests.doors.horizon.flows import World, arrived, posts
 from tests.doors.horizon.worlds import Door, a_horizon_event, a_rover, an_entry
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Receiver
 from tidings.doors.horizon.names import subscription_id
 

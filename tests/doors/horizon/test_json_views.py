@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, until
+from tests.doors.horizon.flows import World, arrived
 from tests.doors.horizon.worlds import a_horizon_event
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Receiver
 from tidings.events.horizon import is_json
 

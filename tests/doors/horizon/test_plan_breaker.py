@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, breaker, posts, until
+from tests.doors.horizon.flows import World, arrived, breaker, posts
 from tests.doors.horizon.worlds import a_rover, a_stream
 from tests.doors.sse.worlds import Reader
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Answer, Arrival, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, breaker, posts, until
+from tests.doors.horizon.flows import World, arrived, breaker, posts
 from tests.doors.horizon.worlds import a_horizon_event, a_rover, an_entry
 from tests.hub import Hub, free_port
+from tests.polling import until
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.client import ExpectedToken, verify_horizon_token
 

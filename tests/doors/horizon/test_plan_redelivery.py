@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, posts, until
+from tests.doors.horizon.flows import World, arrived, posts
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Answer, Arrival, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]

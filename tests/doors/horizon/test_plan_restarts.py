@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, posts, until
+from tests.doors.horizon.flows import World, arrived, posts
 from tests.hub import PARTS, Hub, free_port
+from tests.polling import until
 from tests.receivers import Answer, Arrival, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]

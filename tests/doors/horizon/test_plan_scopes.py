@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.horizon.flows import World, arrived, posts, until
+from tests.doors.horizon.flows import World, arrived, posts
 from tests.doors.horizon.worlds import a_rover, an_entry, exposing, violations
 from tests.hub import Hub
+from tests.polling import until
 from tests.receivers import Answer, Arrival, Receiver
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.doors.horizon.worlds import Door, a_horizon_event, a_rover, a_specification, a_stream, an_entry, tokens
-from tests.doors.sse.worlds import Reader, Streaming, streaming, until
+from tests.doors.sse.worlds import Reader, Streaming, streaming
+from tests.polling import until
 from tidings.doors.horizon.names import subscription_id
 
 PROVIDER, CONSUMER, STRANGER = "hub--team--shop", "hub--team--billing", "hub--other--x"

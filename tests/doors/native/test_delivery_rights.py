@@ -8,7 +8,7 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.doors.native.test_rights import RIGHTS, TO, asks
-from tests.doors.test_dead_letter_events import until
+from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.ids import DeliveryIds
 from tidings.lanes.sqlite.block import packed

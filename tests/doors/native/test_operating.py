@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.api_process import ApiProcess, an_api
+from tests.polling import until
 from tidings.backup.sqlite import leap_ahead
 from tidings.cli.root import app as cli
 from tidings.errors import DataFolderUnusable, Misconfigured, PortInUse
@@ -125,13 +125,6 @@ def test_health_tells_which_part_is_not_ready_and_why(tmp_path: Path) -> None:
 
 def own_view(api: ApiProcess) -> Any:
     return api.call("GET", "/health/ready").json["parts"]["api"]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 def test_a_disk_without_room_makes_the_api_not_ready_until_there_is_some(

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.api_process import ApiProcess
-from tests.doors.sse.worlds import Reader, Streaming, until
+from tests.doors.sse.worlds import Reader, Streaming
 from tests.hub import free_port
+from tests.polling import until
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.position import LaneNumber
 

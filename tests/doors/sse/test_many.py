@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.api_process import ApiProcess
-from tests.doors.sse.worlds import Streaming, streaming, until
+from tests.doors.sse.worlds import Streaming, streaming
+from tests.polling import until
 from tidings.log.position import LaneNumber
 from tidings.registry.store import open_reader
 

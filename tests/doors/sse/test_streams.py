@@ -10,7 +10,8 @@ import httpx
 import pytest
 from httpx_sse import connect_sse
 
-from tests.doors.sse.worlds import Reader, Streaming, streaming, until
+from tests.doors.sse.worlds import Reader, Streaming, streaming
+from tests.polling import until
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doors.sse.worlds import Reader, Streaming, streaming, until
+from tests.doors.sse.worlds import Reader, Streaming, streaming
+from tests.polling import until
 from tests.receivers import Answer, Receiver
 
 

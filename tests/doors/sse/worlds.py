@@ -5,8 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from tests.api_process import ApiProcess, an_api
 from tests.delivery.worlds import start
 from tests.hub import Answer, Hub
+from tests.polling import until
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
@@ -152,12 +152,3 @@ class Reader:
         if self._response is not None:
             self._response.close()
         self._connection.close()
-
-
-def until(true: Callable[[], bool], timeout: float = 20.0) -> None:
-    """Go on as soon as it is true. Raises TimeoutError."""
-    end = time.monotonic() + timeout
-    while not true():
-        if time.monotonic() > end:
-            raise TimeoutError("what the test waits for did not happen")
-        time.sleep(0.01)

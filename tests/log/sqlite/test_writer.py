@@ -18,6 +18,7 @@ import uvloop
 from tests.builders import a_draft
 from tests.contracts.log_contract import EVERYTHING, ORDERS, opened
 from tests.log.sqlite.opening import log_settings, open_writer
+from tests.polling import until_async
 from tidings.clock import ManualClock
 from tidings.errors import DataFolderUnusable, LogUnavailable, Overloaded
 from tidings.log.port import Limit, Retention
@@ -160,7 +161,7 @@ def test_a_failed_append_is_told_until_appends_work_again_though_nobody_appends(
                 for _ in range(3):
                     await writer.fence(lambda marks: writer._committer.try_again())
                 assert writer.refusal(), "trying changes nothing as long as the disk fails"
-            await until(lambda: writer.refusal() is None)
+            await until_async(lambda: writer.refusal() is None)
             assert (await writer.append([a_draft()]))[0].offset == 2
 
     asyncio.run(steps())
@@ -303,7 +304,7 @@ def test_a_reader_that_stays_in_a_transaction_stops_no_append_and_the_file_is_cu
                 await writer.append([a_draft(data=b"x" * 2000) for _ in range(50)])
             assert wal_size(tmp_path) > 1 << 20
             hanging.close()
-            await until(lambda: wal_size(tmp_path) == 0)
+            await until_async(lambda: wal_size(tmp_path) == 0)
 
     asyncio.run(steps())
 
@@ -314,7 +315,7 @@ def test_an_idle_writer_cuts_the_write_ahead_file_although_a_reader_is_open(tmp_
             await writer.append([a_draft(data=b"x" * 50_000)])
             log = SqliteLogReader(tmp_path)
             assert len(log.read(ORDERS, {}, Limit(entries=1)).entries) == 1
-            await until(lambda: wal_size(tmp_path) == 0)
+            await until_async(lambda: wal_size(tmp_path) == 0)
             assert len(log.read(ORDERS, {}, EVERYTHING).entries) == 1
             log.close()
 
@@ -326,10 +327,10 @@ def test_removed_entries_give_their_room_back(tmp_path: Path) -> None:
         async with opened(open_writer(tmp_path)) as writer:
             for _ in range(4):
                 await writer.append([a_draft(at=1, data=b"x" * 60_000) for _ in range(100)])
-            await until(lambda: wal_size(tmp_path) == 0)
+            await until_async(lambda: wal_size(tmp_path) == 0)
             full = (tmp_path / "log.db").stat().st_size
             assert await writer.trim([Retention(ORDERS, 2)], await writer.fence(dict)) == 400
-            await until(lambda: wal_size(tmp_path) == 0)
+            await until_async(lambda: wal_size(tmp_path) == 0)
             assert (tmp_path / "log.db").stat().st_size < full / 2
 
     asyncio.run(steps())
@@ -370,12 +371,6 @@ def wal_size(folder: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110 - what is waited for happens in a file
-            await asyncio.sleep(0.02)
-
-
 def test_a_log_whose_folder_went_away_is_not_made_anew_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     """Like a disk that fails and is unmounted: the path then leads into an empty folder."""
     folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
@@ -394,7 +389,7 @@ def test_a_log_whose_folder_went_away_is_not_made_anew_and_goes_on_when_it_is_ba
             assert list(folder.iterdir()) == []
             folder.rmdir()
             elsewhere.rename(folder)
-            await until(lambda: writer.refusal() is None)
+            await until_async(lambda: writer.refusal() is None)
             kept = await writer.append([a_draft(head=b"again")])
             assert SqliteLogReader(folder).fetch(kept)[kept[0]].head == b"again"
 
