@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +40,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    # Hubs are stopped and disks unmounted also when somebody ends the run.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     made = parser()
     options = made.parse_args(arguments)
     chosen = options.rounds or list(rounds.ROUNDS)
