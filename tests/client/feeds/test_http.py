@@ -116,6 +116,13 @@ def test_a_connection_is_kept_and_made_again_when_the_server_closed_it(kind: Kin
     assert len(came) == 3
 
 
+def test_a_connection_that_the_server_closes_just_when_it_is_used_again_is_made_again(kind: Kind) -> None:
+    fine = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
+    with speaking([fine, b""], [fine]) as (url, came):
+        assert got(kind, url, times=2) == [(200, b"hi")] * 2
+    assert len(came) == 3
+
+
 def test_silence_is_not_waited_for_without_end(kind: Kind) -> None:
     with speaking([b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nh", b""]) as (url, _), pytest.raises(OSError):
         got(kind, url, silence=0.1)

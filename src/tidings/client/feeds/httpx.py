@@ -24,9 +24,7 @@ class HttpxHttp:
     @asynccontextmanager
     async def get(self, url: str, headers: Mapping[str, str], silence: float) -> AsyncIterator[Answer]:
         with _as_os_errors(url):
-            timeout = httpx.Timeout(silence, connect=min(silence, CONNECT))
-            request = self._client.build_request("GET", url, headers=dict(headers), timeout=timeout)
-            response = await self._client.send(request, stream=True, follow_redirects=True)
+            response = await self._answered(url, headers, silence)
         try:
             yield Answer(response.status_code, response.headers, _chunks(response, url))
         finally:
@@ -34,6 +32,36 @@ class HttpxHttp:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+    async def _answered(self, url: str, headers: Mapping[str, str], silence: float) -> httpx.Response:
+        timeout = httpx.Timeout(silence, connect=min(silence, CONNECT))
+        while True:
+            connection = _Connection()
+            request = self._client.build_request(
+                "GET", url, headers=dict(headers), timeout=timeout, extensions={"trace": connection.traced}
+            )
+            try:
+                return await self._client.send(request, stream=True, follow_redirects=True)
+            except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+                if connection.is_new:
+                    raise
+
+
+class _Connection:
+    """Tells whether the last request went over a new connection.
+
+    A server may close a kept connection in the moment that we use it. That says nothing about the request, so it is
+    asked again, and in the end over a new connection.
+    """
+
+    def __init__(self) -> None:
+        self.is_new = False
+
+    async def traced(self, event: str, info: Mapping[str, object]) -> None:
+        if event == "connection.connect_tcp.started":
+            self.is_new = True
+        elif event == "http11.receive_response_headers.complete":
+            self.is_new = False  # a redirect may use it again
 
 
 async def _chunks(response: httpx.Response, url: str) -> AsyncIterator[bytes]:
