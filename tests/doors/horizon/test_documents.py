@@ -409,6 +409,28 @@ def test_misspelled_protection_is_refused(raw: Any, path: str, meant: str) -> No
     assert faults(raw)[path] == f"is not known; did you mean {meant}?"
 
 
+@pytest.mark.parametrize(
+    ("raw", "path", "where"),
+    [
+        (
+            exposing(scopes=[{"name": "a", "trigger": {}, "responseFilter": ["a"]}]),
+            "spec.exposures[0].scopes[0].responseFilter",
+            "trigger",
+        ),
+        (
+            exposing(scopes=[{"name": "a", "trigger": {}, "advancedselectionfilter": {}}]),
+            "spec.exposures[0].scopes[0].advancedselectionfilter",
+            "trigger",
+        ),
+        (exposing(responseFilter=["a"]), "spec.exposures[0].responseFilter", "the trigger of a scope"),
+        (exposing(trigger={"responseFilter": ["a"]}), "spec.exposures[0].trigger", "a scope"),
+        (subscribing(selectionFilter={"a": "1"}), "spec.subscriptions[0].selectionFilter", "trigger"),
+    ],
+)
+def test_protection_at_the_wrong_level_is_refused(raw: Any, path: str, where: str) -> None:
+    assert faults(raw)[path] == f"has no effect here; it belongs into {where}"
+
+
 def test_what_was_taken_before_stands_although_it_would_be_refused_today() -> None:
     raw = a_rover(
         exposures=[{"eventType": "orders.v1", "visibilty": "zone"}],

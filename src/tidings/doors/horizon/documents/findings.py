@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tidings.errors import FilterSyntaxError, plain_number, shortened
@@ -149,16 +150,21 @@ class DocumentPart:
         found: float = self.raw
         return found
 
-    def only(self, known: Collection[str], guarded: Collection[str] = ()) -> None:
+    def only(
+        self, known: Collection[str], guarded: Collection[str] = (), elsewhere: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Warn about members that nobody reads (HOR-12); what looks like one of `guarded`, misspelled, is a fault.
 
-        Guarded is what protects data: left out by mistake, more would be delivered than was meant.
+        Guarded is what protects data: left out by mistake, more would be delivered than was meant. The same holds of what
+        stands at the wrong level: `elsewhere` says where such members belong.
         """
         for name in self.raw if isinstance(self.raw, Mapping) else ():
             if name in known:
                 continue
-            meant = near_miss(name, known)
-            if meant in guarded:
+            meant, other = near_miss(name, known), near_miss(name, elsewhere)
+            if name in elsewhere or (other and meant not in guarded):
+                self.member(name).slip(f"has no effect here; it belongs into {elsewhere[other or name]}")
+            elif meant in guarded:
                 self.member(name).slip(f"is not known; did you mean {meant}?")
             else:
                 hint = f"; did you mean {meant}?" if meant else ""

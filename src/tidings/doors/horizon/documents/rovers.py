@@ -10,7 +10,7 @@ from tidings.doors.horizon.documents.findings import DocumentPart, near_miss
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.documents.specifications import type_text, version_in
 from tidings.doors.horizon.documents.subscriptions import RequestedSubscription, subscription_wish
-from tidings.doors.horizon.documents.triggers import scope_trigger
+from tidings.doors.horizon.documents.triggers import IN_TRIGGER, TRIGGER, scope_trigger
 from tidings.doors.horizon.names import is_word
 from tidings.registry.model import ApprovalMode, Scope
 from tidings.registry.rules.names import name_fault
@@ -21,6 +21,7 @@ _VISIBILITIES = {"world": "world", "zone": "zone", "enterprise": "enterprise"}
 _APPROVALS = {"auto": ApprovalMode.AUTO, "simple": ApprovalMode.MANUAL, "foureyes": ApprovalMode.FOUR_EYES}
 _STRATEGY = ("strategy", "trustedTeams")
 _SCOPE = ("name", "trigger")
+_OF_SCOPES = dict.fromkeys(TRIGGER, "the trigger of a scope") | {"trigger": "a scope"}
 _TYPE_WORDS = ("type", "event", "events", "event-name", "eventName")
 """What people write for eventType."""
 
@@ -124,7 +125,7 @@ def _check_once(entries: DocumentPart, types: list[str]) -> None:
 
 def exposure_wish(place: DocumentPart, ground: DocumentSettings) -> RequestedExposure | None:
     """What one entry of `exposures` asks for."""
-    place.only(EXPOSURE, EXPOSURE)
+    place.only(EXPOSURE, EXPOSURE, _OF_SCOPES)
     event_type = type_text(place.member("eventType"))
     if event_type is not None and version_in(event_type) is None:
         place.member("eventType").warn(_UNVERSIONED)
@@ -163,7 +164,7 @@ def _scopes(place: DocumentPart, ground: DocumentSettings, event_type: str | Non
     for item in place.items():
         if not item.is_object():
             continue
-        item.only(_SCOPE, _SCOPE)
+        item.only(_SCOPE, _SCOPE, IN_TRIGGER)
         name, trigger = item.member("name"), item.member("trigger")
         text = name.text()
         fault = None if text is None else name_fault(text)

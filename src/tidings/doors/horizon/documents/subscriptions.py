@@ -9,7 +9,7 @@ import msgspec
 from tidings.doors.horizon.documents.findings import DocumentPart
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.documents.specifications import type_text, version_in
-from tidings.doors.horizon.documents.triggers import consumer_trigger
+from tidings.doors.horizon.documents.triggers import IN_TRIGGER, consumer_trigger
 from tidings.registry.delivery_options import DeliveryOptions, ProbeMethod
 from tidings.registry.formats import PayloadForm
 from tidings.registry.model import Scope
@@ -66,7 +66,7 @@ class RequestedSubscription(msgspec.Struct, frozen=True, kw_only=True):
 
 def subscription_wish(place: DocumentPart, ground: DocumentSettings) -> RequestedSubscription | None:
     """What one entry asks for."""
-    place.only(MEMBERS, _GUARDED)
+    place.only(MEMBERS, _GUARDED, IN_TRIGGER)
     event_type = type_text(place.member("eventType"))
     if event_type is not None and version_in(event_type) is None:
         place.member("eventType").warn(_UNVERSIONED)

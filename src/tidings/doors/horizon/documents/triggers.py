@@ -21,6 +21,9 @@ from tidings.filters.projection import ProjectionMode, Syntax, projection
 from tidings.registry.model import FilterText, ProjectionText, Scope
 
 TRIGGER = ("advancedSelectionFilter", "selectionFilter", "responseFilter", "responseFilterMode", "responseFilterSyntax")
+IN_TRIGGER = dict.fromkeys(TRIGGER, "trigger")
+"""Where these belong when they stand beside the trigger."""
+
 _MODES = {"include": ProjectionMode.INCLUDE, "exclude": ProjectionMode.EXCLUDE}
 _SYNTAXES = {"dotted": Syntax.DOTTED, "jsonpath": Syntax.JSONPATH}
 _PLAIN = re.compile(r"\$\.([^.\[\]*?()@$]+(?:\.[^.\[\]*?()@$]+)*)")
