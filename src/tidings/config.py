@@ -70,6 +70,17 @@ class PipelineSettings:
     driver_memory: str
     batch_events: int
     batch_bytes: Size
+    catch_up_above: int
+    catch_up_until: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.catch_up_until < self.catch_up_above:
+            raise Misconfigured(
+                "routing would never be live, or never catch up",
+                at="pipeline.catch_up_until",
+                found=self.catch_up_until,
+                expected=f"at least 0 and less than pipeline.catch_up_above ({self.catch_up_above})",
+            )
 
 
 @dataclass(frozen=True, slots=True)

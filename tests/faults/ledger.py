@@ -41,6 +41,8 @@ class Report:
     delivered: int = 0
     duplicates: int = 0
     faults: dict[str, list[str]] = field(default_factory=dict)
+    swift: int = 0
+    """Kills within a tenth of a second after routing went over to its other mode."""
     disturbances: list[Disturbance] = field(default_factory=list)
     seconds: float = 0.0
     skipped: str = ""
@@ -60,7 +62,7 @@ class Report:
         done = ", ".join(f"{what} {count}" for what, count in sorted(self.done.items()))
         lines = [
             f"{self.name}: {'FAULTS' if self.faults else 'good'} (seed {self.seed}, {self.seconds:.0f} s)",
-            f"  done          {done}",
+            f"  done          {done}; {self.swift} kills within 100 ms after a change of mode",
             f"  acknowledged  {self.acknowledged}, without an answer {self.unanswered}, refused requests {self.refused}",
             f"  delivered     {self.delivered}, and {self.duplicates} once more",
         ]

@@ -16,7 +16,9 @@ from tests.faults.endpoints import FITS
 from tests.faults.subscriptions import SUBSCRIPTIONS
 
 WORKERS = (2, 1, 3)
-VICTIMS = ("api", "pipeline", "deliver", "supervisor", "java", "deliver")
+VICTIMS = ("api", "deliver", "supervisor", "pipeline", "deliver", "java")
+ROUTING = ("java", "pipeline", "worker")
+"""Who is killed just after a change between live routing and catching up; `worker` is the one of Spark that follows the log."""
 PUSHED = [name for name, one in SUBSCRIPTIONS.items() if one.kinds == ("push",)]
 BREAKERS = [name for name, one in SUBSCRIPTIONS.items() if one.policy.get("breaker") or one.policy.get("preset") == "horizon"]
 FAILING = [name for name in PUSHED if SUBSCRIPTIONS[name].mood.fails]
@@ -47,30 +49,35 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step, `after` seconds of quiet. `draw` decides details, such as which worker; `fit` is an endpoint's mood."""
+    """One step, `after` seconds of quiet. `draw` decides details, such as which worker; `fit` is an endpoint's mood.
+
+    `at_change`: a kill that waits for a change of routing's mode and comes within a tenth of a second after it.
+    """
 
     act: Act
     target: str = ""
     after: float = 0.0
     draw: float = 0.0
     fit: str = ""
+    at_change: bool = False
 
     def __str__(self) -> str:
-        return " ".join(word for word in (self.act.value, self.target, self.fit) if word)
+        change = "at a change of mode" if self.at_change else ""
+        return " ".join(word for word in (self.act.value, self.target, self.fit, change) if word)
 
 
 def drawn(seed: int, kills: int) -> list[list[Step]]:
     """The plan of a run with so many kills: legs, after each of which the hub has to come to rest."""
     chance = random.Random(seed)
     deck = _deck(chance)
-    victims = [VICTIMS[n % len(VICTIMS)] for n in range(kills)]
+    victims = _victims(kills)
     chance.shuffle(victims)
     changes = {max(1, kills * n // len(WORKERS)): workers for n, workers in enumerate(WORKERS) if n}
     legs: list[list[Step]] = []
     for first in range(0, kills, LEG):
         leg: list[Step] = []
         for number, victim in enumerate(victims[first : first + LEG], start=first + 1):
-            leg += _until_killed(victim, deck, chance)
+            leg += _until_killed(*victim, deck, chance)
             if number in changes:
                 leg.append(Step(Act.WORKERS, str(changes[number]), chance.uniform(0.1, 1.0), chance.random()))
         # A restart heals much: at the end there is none, so that what got stuck by a change stays so.
@@ -78,11 +85,19 @@ def drawn(seed: int, kills: int) -> list[list[Step]]:
     return legs
 
 
-def _until_killed(victim: str, deck: Iterator[Step], chance: random.Random) -> list[Step]:
+def _victims(kills: int) -> list[tuple[str, bool]]:
+    """Who is killed, and whether at a change of mode: a third of them at the least."""
+    at_change = -(-kills // 3)
+    return [(ROUTING[n % len(ROUTING)], True) for n in range(at_change)] + [
+        (VICTIMS[n % len(VICTIMS)], False) for n in range(kills - at_change)
+    ]
+
+
+def _until_killed(victim: str, at_change: bool, deck: Iterator[Step], chance: random.Random) -> list[Step]:
     """A few steps and a kill; what was suspended or fell ill stays so over it."""
     steps = list(islice(deck, chance.randint(1, 3)))
     undoing = _undoing(steps)[len(steps) :]
-    return [*steps, Step(Act.KILL, victim, chance.uniform(0.1, 2.0), chance.random()), *undoing]
+    return [*steps, Step(Act.KILL, victim, chance.uniform(0.1, 2.0), chance.random(), at_change=at_change), *undoing]
 
 
 def _undoing(steps: list[Step]) -> list[Step]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.hub import Hub
 
-SUPERVISOR, JAVA = "supervisor", "java"
+SUPERVISOR, JAVA, WORKER = "supervisor", "java", "worker"
 
 
 class Family:
@@ -42,18 +42,22 @@ class Family:
 
 
 def pid_of(hub: Hub, part: str) -> int | None:
-    """The process of a part, the supervisor, or the pipeline's Java; None while there is none."""
+    """The process of a part, the supervisor, the pipeline's Java, or the newest of Spark's workers; None while there is none."""
     if part == SUPERVISOR:
         return hub.pid
-    if part != JAVA:
+    if part not in (JAVA, WORKER):
         return hub.child(part)
     pipeline = hub.child("pipeline")
-    return next((one for one in Family(pipeline).pids() if _name(one) == "java"), None) if pipeline else None
+    java = next((one for one in Family(pipeline).pids() if _name(one) == "java"), None) if pipeline else None
+    if part == JAVA or java is None:
+        return java
+    # Spark's daemon is the child of Java, and its workers are children of the daemon: the last ones in the family.
+    return next((one for one in reversed(Family(java).pids()) if _name(one).startswith("python")), None)
 
 
 def kill(hub: Hub, part: str) -> bool:
     """kill -9; whether there was anything to kill."""
-    if part != JAVA:
+    if part not in (JAVA, WORKER):
         return hub.kill(part)
     pid = pid_of(hub, part)
     if pid is not None:

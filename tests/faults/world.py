@@ -30,7 +30,11 @@ probe_interval = "500ms"
 loop_max = "2s"
 [deliver]
 workers = {workers}
+[pipeline]
+catch_up_above = 400
+catch_up_until = 40
 """
+"""Routing changes its mode after a few hundred events: kills come at such changes."""
 
 HASTE = 500
 """Events that each publisher publishes without slowing down after every step: a backlog of hours would test nothing else."""

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.world import World
 from tests.polling import until
 from tidings.log.ranges import Range, RangeReader
-from tidings.pipeline import live, process
+from tidings.pipeline import live
 from tidings.pipeline.route import Routing, route_range
 from tidings.pipeline.routed_rows import RoutedRow
 
@@ -29,12 +30,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     built.close()
 
 
-def test_routing_catches_up_in_parallel_and_is_live_again(
-    world: World, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live, "BEHIND", 500)
-    monkeypatch.setattr(process, "BEHIND", 500)
-    monkeypatch.setattr(process, "CAUGHT_UP", 100)
+def test_routing_catches_up_in_parallel_and_is_live_again(tmp_path: Path, spark: SparkSession) -> None:
+    with closing(World(tmp_path, pipeline={"catch_up_above": 500, "catch_up_until": 100})) as world:
+        _catch_up_and_follow(world, spark)
+
+
+def _catch_up_and_follow(world: World, spark: SparkSession) -> None:
     world.topic()
     world.subscribe("even", "n in (0, 2, 4)")
     numbers = [n % 5 for n in range(3000)]
@@ -101,7 +102,7 @@ def test_stopping_takes_less_than_the_patience_of_a_supervisor(world: World, spa
     world.start(spark)
     until(lambda: world.live)
     world.stop()
-    assert not world.live
+    assert list(spark.sparkContext.statusTracker().getActiveJobsIds()) == []
 
 
 def test_a_stranger_at_the_drivers_port_is_sent_away(

@@ -72,10 +72,16 @@ def parts_table(found: Any) -> Rows:
 
 def lag_table(found: Any) -> Rows:
     """How far each stage is behind."""
+    modes = {"routing": _routing(found["routing"])}
     rows: list[tuple[str, ...]] = [
-        (stage, f"{lag['events']:,}", f"{lag['seconds']:.1f} s") for stage, lag in found["lag"].items()
+        (stage, f"{lag['events']:,}", f"{lag['seconds']:.1f} s", modes.get(stage, "")) for stage, lag in found["lag"].items()
     ]
-    return ("stage", "events waiting", "oldest"), rows
+    return ("stage", "events waiting", "oldest", "mode"), rows
+
+
+def _routing(view: Any) -> str:
+    step = view["stepSeconds"]
+    return f"{view['mode']}" if step is None else f"{view['mode']}, {step * 1000:,.1f} ms a step"
 
 
 def subscriptions_table(found: Any) -> Rows:

@@ -14,6 +14,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 HELP: Mapping[str, str] = {
     "tidings_routing_live": "Whether routing follows the log live (1) or catches up with a backlog (0).",
+    "tidings_routing_changed_seconds": "When routing last went over to its other mode (Unix time).",
+    "tidings_routing_step_seconds": "How long the latest step of routing took, from the end that was fixed to durable lanes.",
+    "tidings_batch_seconds": "How long steps of routing take, from the end that was fixed to durable lanes.",
+    "tidings_batches_failed_total": "Steps of routing that failed and were done again.",
     "tidings_routed_plainly_total": "Events that the plain reading of filters decided because the index could not; it should be 0.",
     "tidings_regex_set_aside_total": "Events set aside because a regular expression had used up its subscription's time.",
     "tidings_published_total": "Events acknowledged, by topic.",

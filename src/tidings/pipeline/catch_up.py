@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from tidings.log.port import Limit
 from tidings.log.position import START, Offset, Partition, Position
 from tidings.log.ranges import Range, RoutingSource, cut_to, following, halves, last_of, marks_of, only, size_of
-from tidings.observe.part_status import PartStatus
 from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.routes import Routes
+from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
 
 log = logging.getLogger("tidings.pipeline")
@@ -36,7 +36,7 @@ class CatchUp:
     sink: LaneSink
     routes: Routes
     limit: Limit
-    board: PartStatus
+    figures: RoutingFigures
     _passed: Range | None = None
     """A range of one event that was routed before."""
 
@@ -52,10 +52,11 @@ class CatchUp:
         began = time.monotonic()
         if not self._routed_twice(ranges):
             self.isolate()
-        self.board.observe("tidings_batch_seconds", time.monotonic() - began)
+        self.figures.step(time.monotonic() - began)
 
     def isolate(self) -> None:
         """Route everything up to now, in ranges that are halved where they fail. Raises SparkFailed when every event fails."""
+        self.figures.catching_up()
         ends = self.source.ends()
         while any(self.sink.routed().get(partition, START) < end for partition, end in ends.items()):
             for one in self.source.ranges(self.sink.routed(), _RECOVER, 1):
@@ -67,7 +68,7 @@ class CatchUp:
                 self._route(ranges)
             except SparkFailed as error:
                 log.warning("a batch failed%s: %s", ", trying it again" if again else "", first_line(error))
-                self.board.count("tidings_batches_failed_total")
+                self.figures.failed()
             else:
                 return True
         return False

@@ -23,16 +23,13 @@ from enum import Enum, auto
 
 from tidings.log.position import START, Marks, Partition
 from tidings.log.ranges import Range, RoutingSource
-from tidings.observe.part_status import PartStatus
 from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.live_channel import Ask, ChannelClosed, Go, Hello, LiveChannel, StepFound, StopFollowing
 from tidings.pipeline.routes import RouteChange, Routes, RouteTable
+from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import LiveJob, SparkJobs
 
 log = logging.getLogger("tidings.pipeline")
-
-BEHIND = 20_000
-"""Entries behind which one task is too little: routing goes over to closed ranges in parallel."""
 
 LOOK = 0.25
 """Seconds after which the driver looks whether it is to stop, although nobody said anything."""
@@ -55,14 +52,15 @@ class Ended(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LiveParts:
-    """What live routing works with. `beat` is called about once a second."""
+    """What live routing works with. More than `most_behind` entries are too much for one task. `beat` is called once a second."""
 
     jobs: SparkJobs
     source: RoutingSource
     sink: LaneSink
     routes: Routes
-    board: PartStatus
+    figures: RoutingFigures
     host: str
+    most_behind: int
     stopping: Callable[[], bool]
     beat: Callable[[float], None]
 
@@ -121,7 +119,7 @@ class Live:
             self.reason = f"the task that follows the log says nothing for {now - self._heard:.0f} s"
             self._kill()
             return Ended.FAILED
-        if self._channel is not None and self._parts.source.count(routed, ends) > BEHIND:
+        if self._channel is not None and self._parts.source.count(routed, ends) > self._parts.most_behind:
             return Ended.BEHIND
         return None
 
@@ -149,7 +147,7 @@ class Live:
                 self._channel.send(Go(self._change()))
             case StepFound(routed):
                 self._parts.sink.write([routed])
-                self._parts.board.observe("tidings_batch_seconds", time.monotonic() - self._asked)
+                self._parts.figures.step(time.monotonic() - self._asked)
             case _:
                 raise ChannelClosed
 
@@ -170,8 +168,7 @@ class Live:
             match channel.receive(5.0):
                 case Hello(token, pid) if hmac.compare_digest(token, self._token):
                     self._channel, self._pid, self._heard = channel, pid, time.monotonic()
-                    self._parts.board.ready()
-                    self._parts.board.gauge("tidings_routing_live", 1)
+                    self._parts.figures.live()
                     return
         channel.close()
 
@@ -182,7 +179,6 @@ class Live:
                 os.kill(self._pid, 9)
 
     def _finish(self, job: LiveJob) -> None:
-        self._parts.board.gauge("tidings_routing_live", 0)
         with suppress(ChannelClosed):
             if self._channel is not None:
                 self._channel.send(StopFollowing())

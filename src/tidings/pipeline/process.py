@@ -27,16 +27,14 @@ from tidings.pipeline import session
 from tidings.pipeline.catch_up import CatchUp
 from tidings.pipeline.housekeeping import Housekeeping
 from tidings.pipeline.lane_sink import LaneSink
-from tidings.pipeline.live import BEHIND, Ended, Live, LiveParts
+from tidings.pipeline.live import Ended, Live, LiveParts
 from tidings.pipeline.routes import Routes
+from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
 from tidings.registry.port import RegistryReader
 from tidings.registry.route_steps import rules_of
 
 log = logging.getLogger("tidings.pipeline")
-
-CAUGHT_UP = 2_000
-"""Entries behind at which catching up ends. Far below BEHIND, so that routing does not go back and forth."""
 
 DRIVER_HOST = "127.0.0.1"
 
@@ -90,9 +88,11 @@ class RoutingLoop:
         self._stop = stop
         self._sink = LaneSink(parts.lanes, board)
         self.jobs = SparkJobs(spark.sparkContext, str(settings.data), parts.source.reader, rules_of(settings.regex))
+        self._figures = RoutingFigures(board)
+        self._settings = settings.pipeline
         self._routes = Routes(parts.registry, self._sink.routed)
         limit = Limit(entries=settings.pipeline.batch_events, bytes=settings.pipeline.batch_bytes)
-        self._catch_up = CatchUp(self.jobs, parts.source, self._sink, self._routes, limit, board)
+        self._catch_up = CatchUp(self.jobs, parts.source, self._sink, self._routes, limit, self._figures)
         self._housekeeping = Housekeeping(parts.lanes, parts.source, parts.log)
         self._jvm = JvmWatch(spark)
         self._deaf = False
@@ -101,15 +101,16 @@ class RoutingLoop:
     def run(self) -> None:
         """Route until told to stop. Raises SparkFailed when nothing can be routed."""
         while not self._stop.is_set():
-            if self._catch_up.behind() > BEHIND:
+            if self._catch_up.behind() > self._settings.catch_up_above:
                 self._catch_up_now()
             if not self._stop.is_set():
                 self._follow()
 
     def _catch_up_now(self) -> None:
+        self._figures.catching_up()
         began, behind = time.monotonic(), self._catch_up.behind()
         log.info("%d events behind: routing in parallel", behind)
-        while not self._stop.is_set() and self._catch_up.behind() > CAUGHT_UP:
+        while not self._stop.is_set() and self._catch_up.behind() > self._settings.catch_up_until:
             self._catch_up.step()
             self._board.ready()
             self.beat(time.monotonic())
@@ -117,14 +118,22 @@ class RoutingLoop:
 
     def _follow(self) -> None:
         parts = LiveParts(
-            self.jobs, self._parts.source, self._sink, self._routes, self._board, DRIVER_HOST, self._stop.is_set, self.beat
+            jobs=self.jobs,
+            source=self._parts.source,
+            sink=self._sink,
+            routes=self._routes,
+            figures=self._figures,
+            host=DRIVER_HOST,
+            most_behind=self._settings.catch_up_above,
+            stopping=self._stop.is_set,
+            beat=self.beat,
         )
         # One partition has one follower; the embedded log has one partition.
         (partition,) = self._parts.source.ends()
         live = Live(parts, partition)
         if live.run() is Ended.FAILED and not self._stop.is_set():
             log.warning("following the log failed and begins again: %s", live.reason)
-            self._board.count("tidings_batches_failed_total")
+            self._figures.failed()
             self._catch_up.isolate()
 
     def beat(self, now: float) -> None:

@@ -26,6 +26,7 @@ from tidings.log.port import Routed
 from tidings.log.position import embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.part_status import PartStatus
+from tidings.pipeline.routing_figures import RoutingFigures
 
 ROUTES = {
     "/api/topics": {"get"},
@@ -254,3 +255,31 @@ def test_a_method_that_is_not_allowed_is_told_which_ones_are(tmp_path: Path, met
     with an_api(tmp_path) as api:
         answer = api.call(method, path)
         assert (answer.status, answer.headers["allow"]) == (405, allow)
+
+
+def test_the_status_says_whether_routing_is_live_or_catches_up_and_how_long_a_step_takes(api: ApiProcess) -> None:
+    def routing() -> Any:
+        return api.call("GET", "/api/status").json["routing"]
+
+    assert routing() == {"mode": "down", "stepSeconds": None}
+    board = PartStatus(api.data / "run", "pipeline")
+    figures = RoutingFigures(board)
+    board.ready()
+    figures.catching_up()
+    assert routing() == {"mode": "catching up", "stepSeconds": None}
+    figures.step(0.004)
+    figures.live()
+    assert routing() == {"mode": "live", "stepSeconds": 0.004}
+    text = api.call("GET", "/metrics").body.decode()
+    assert "tidings_routing_live 1.0" in text and "tidings_routing_step_seconds 0.004" in text
+    board.not_ready("Spark ended")
+    board.flush()
+    assert routing()["mode"] == "down"
+
+
+def test_the_status_command_shows_the_mode_of_routing(api: ApiProcess) -> None:
+    board = PartStatus(api.data / "run", "pipeline")
+    RoutingFigures(board).step(0.004)
+    RoutingFigures(board).live()
+    shown = CliRunner().invoke(cli, ["status", "--url", f"http://127.0.0.1:{api.port}"])
+    assert "live, 4.0 ms a step" in shown.stdout

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.faults.ledger import Report
+from tests.faults.modes import change_of_mode, changed_at
 from tests.faults.plan import WORKERS, Act, Step, drawn
 from tests.faults.processes import SUPERVISOR, kill, pid_of, standing_still
 from tests.faults.repeats import Disturbance
@@ -14,6 +15,8 @@ from tests.faults.subscriptions import SUBSCRIPTIONS
 from tests.faults.world import Say, World
 
 LONGEST_STOP = 8.0
+SWIFT = 0.1
+"""Seconds after a change of mode within which a kill counts as one at the change."""
 
 CHANGES: tuple[dict[str, object], ...] = (
     {"attemptTimeout": 25},
@@ -81,10 +84,15 @@ class _Steps:
     def _kill(self, step: Step) -> bool:
         """Kill it, as soon as it is there: one that was killed a moment ago comes back first."""
         hub, part = self._world.hub, self._part(step)
-        if part in ("pipeline", "java") and step.draw < 0.75:
+        if step.at_change:
+            change_of_mode(self._world, step.draw)
+        if not step.at_change and part in ("pipeline", "java") and step.draw < 0.75:
             # Spark takes seconds to start: without waiting, routing would hardly ever be killed in mid-batch.
             hub.until(lambda: hub.is_ready("pipeline"), 180, "the pipeline routes")
+        changed = changed_at(hub)
         hub.until(lambda: kill(hub, part), 120, f"there is a {part} to kill")
+        if step.at_change and time.time() - changed <= SWIFT:
+            self._world.report.swift += 1
         self._world.disturbed(part, time.monotonic())
         if part == SUPERVISOR:
             hub.start()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from typing import Literal, TypeAlias
 
 import msgspec
 from fastapi import APIRouter, Response
@@ -69,6 +70,18 @@ class LagsView(Wire):
     )
 
 
+Mode: TypeAlias = Literal["live", "catching up", "down"]
+
+
+class RoutingView(Wire):
+    """How routing works now."""
+
+    mode: Mode = Field(
+        description="live: follows the log; catching up: routes a backlog in parallel; down: the pipeline is not ready."
+    )
+    step_seconds: float | None = Field(description="How long the latest step took; null before the first.")
+
+
 class StatusView(Wire):
     """The whole hub at a glance."""
 
@@ -78,6 +91,7 @@ class StatusView(Wire):
     end: str = Field(description="Cursor at the end of the log.")
     routed: str = Field(description="Cursor up to which events are routed.")
     lag: LagsView
+    routing: RoutingView
     topics: int
     subscriptions: list[SubscriptionStatus]
     open_items: int
@@ -138,11 +152,24 @@ def _status(parts: ApiParts, mine: list[Subscription]) -> StatusView:
         end=cursor_of(lags.end),
         routed=cursor_of(lags.routed),
         lag=LagsView(routing=_lag(lags.routing), delivery=_lag(lags.delivery)),
+        routing=routing_view(faces_of(parts).get("pipeline")),
         topics=len(parts.snapshot.topics),
         subscriptions=[_subscription(one, held.get(one.name, "")) for one in lags.subscriptions],
         open_items=sum(one.lane.open_items for one in lags.subscriptions),
         dead_letters=sum(one.lane.dead_letters for one in lags.subscriptions),
     )
+
+
+def routing_view(face: PartState | None) -> RoutingView:
+    """What the pipeline's status says of routing; None: it has not started yet."""
+    figures = {one.name: one.value for one in face.series} if face else {}
+    return RoutingView(mode=_mode(face, figures), step_seconds=figures.get("tidings_routing_step_seconds"))
+
+
+def _mode(face: PartState | None, figures: Mapping[str, float]) -> Mode:
+    if face is None or not face.ready:
+        return "down"
+    return "live" if figures.get("tidings_routing_live") else "catching up"
 
 
 def _lag(lag: Lag) -> LagView:
