@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +15,17 @@ import msgspec
 from tests.hostile import texts
 from tests.hostile.texts import Make
 from tidings import config, filters, yaml12
+from tidings.access import issuer_keys, jwts
 from tidings.cli import input_text as cli_given
+from tidings.cli import receiver as cli_receiver
 from tidings.cli import rovers as cli_rovers
+from tidings.client import http as hub_client
+from tidings.client.feeds import answers as feed_answers
+from tidings.client.feeds import discovery as feed_discovery
+from tidings.client.feeds.lines import Lines
 from tidings.clock import Instant
+from tidings.delivery.push.egress.exchange import Reply
+from tidings.delivery.push.request import oauth
 from tidings.doors.feeds import query as feed_query
 from tidings.doors.feeds.refusals import FeedRefused
 from tidings.doors.horizon.documents import request_body
@@ -25,7 +35,7 @@ from tidings.doors.horizon.names import Team
 from tidings.doors.horizon.publish import resource
 from tidings.doors.horizon.resources.request import LARGEST
 from tidings.doors.start_points import instant_of
-from tidings.errors import Rejected
+from tidings.errors import FeedUnreadable, HubProblem, Rejected, Unauthenticated, Unavailable
 from tidings.events import json_text, uris
 from tidings.events.http_binding import Limits, decode
 from tidings.events.plain import Unnamed, published
@@ -189,6 +199,57 @@ def _command_line(text: str) -> None:
         cli_given.json_in(text, "the event")
 
 
+def _issued(text: str) -> object:
+    """What the provider of a subscription's tokens answers."""
+    asking = oauth.asking(oauth.Grant("http://tokens.example/", {}))
+    next(asking)
+    answers = (
+        _raw(text),
+        b'{"access_token": "a", "expires_in": %b}' % _raw(text),
+        b'{"access_token": "a", "x": %b}' % _raw(text),
+    )
+    with contextlib.suppress(StopIteration):
+        asking.send(Reply(status=200, body=answers[0]))
+    return [oauth._issued(answer) for answer in answers]
+
+
+def _feed(text: str) -> None:
+    """What servers of feeds send to our client, which are anybody's."""
+    for line in (text, f'{{"data": {text}}}', f'{{"data": {{"a": {text}}}, "cursor": "1"}}', f'{{"cursor": "1", "x": {text}}}'):
+        with contextlib.suppress(FeedUnreadable):
+            Lines("0").feed(_raw(line) + b"\n")
+    for body in (text, f'{{"partitions": [{{"id": {text}}}]}}', f'{{"partitions": {text}}}'):
+        with contextlib.suppress(FeedUnreadable):
+            feed_discovery.read(_raw(body))
+    feed_answers.refusal(400, {"retry-after": text[: 60 << 10]}, _raw(text), url="http://feed.example/")
+
+
+def _answers(text: str) -> None:
+    """What the command line reads of whatever answers at the address of a hub, or arrives at `tidings listen`."""
+    with contextlib.suppress(HubProblem):
+        hub_client._decoded(_raw(text))
+    hub_client._problem(400, "", _raw(text))
+    cli_receiver._json_or_text(_raw(text))
+
+
+def _token(text: str) -> None:
+    """A stranger's JWT."""
+    part = base64.urlsafe_b64encode(_raw(text)[: 48 << 10]).rstrip(b"=").decode()
+    for token in (text, f"{part}.{part}.{part}", f"eyJhbGciOiJub25lIn0.{part}."):
+        for read in (jwts.key_id, jwts.issuer_in):
+            with contextlib.suppress(Unauthenticated):
+                read(token)
+
+
+def _signing_keys(text: str) -> None:
+    """What an issuer shows as its keys."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(_raw(text))
+        file.flush()
+        with contextlib.suppress(Unavailable):
+            issuer_keys.fetch(file.name)
+
+
 _FILTERS = {**texts.JSON, **texts.WORDS, **{f"expression: {name}": make for name, make in texts.EXPRESSIONS.items()}}
 _ALL = {**texts.YAML, **texts.WORDS}
 
@@ -213,6 +274,11 @@ PARSERS: Mapping[str, Parser] = {
     "a query of feeds": Parser(_query, texts.WORDS),
     "small texts": Parser(_words, {**texts.WORDS, **texts.EXPRESSIONS}),
     "the command line": Parser(_command_line, _ALL),
+    "answers to the command line": Parser(_answers, texts.JSON),
+    "answers of token providers": Parser(_issued, texts.JSON),
+    "feeds of others": Parser(_feed, texts.JSON),
+    "a JWT": Parser(_token, texts.JSON),
+    "keys of an issuer": Parser(_signing_keys, texts.JSON),
     **{
         f"JSONPath, {flavor}": Parser(lambda text, flavor=flavor: jsonpath(text, flavor), texts.WORDS)
         for flavor in get_args(Flavor)

@@ -74,7 +74,7 @@ def fetch(place: str) -> tuple[Key, ...]:
     try:
         raw = _download(place) if "://" in place else Path(place).read_bytes()
         held = msgspec.json.decode(raw, type=dict[str, Any]).get("keys")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise Unavailable(f"the signing keys cannot be fetched: {error}", at=place, retry_after=5) from error
     if not isinstance(held, list):
         raise Unavailable(

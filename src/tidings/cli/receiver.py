@@ -36,7 +36,7 @@ class ReceivedRequest:
 def _json_or_text(body: bytes) -> Any:
     try:
         return json.loads(body) if body else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
 
 

@@ -158,7 +158,7 @@ def _decoded(answer: bytes) -> Any:
         return None
     try:
         return json.loads(answer)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HubProblem("what answers there is no hub: its answer is no JSON", {}) from error
 
 
@@ -166,7 +166,7 @@ def _problem(status: int, reason: str, answer: bytes) -> HubProblem:
     """The refusal as an error. What does not speak problem+json is shown by its status."""
     try:
         problem = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         problem = {}
     if not isinstance(problem, dict):
         problem = {}

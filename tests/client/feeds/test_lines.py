@@ -68,7 +68,16 @@ def test_null_is_no_data_in_version_1_either() -> None:
         said(b'{"partition":7,"data":null}\n', version=V1)
 
 
-@pytest.mark.parametrize("line", ["{", '{"data":{}} x', "nonsense", '{"data":{}}{"cursor":"1"}', '{"cursor":5}', "\x00"])
+DEEP = "[" * 40_000 + "]" * 40_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{", '{"data":{}} x', "nonsense", '{"data":{}}{"cursor":"1"}', '{"cursor":5}', "\x00"),
+        *('{"cursor":5,"x":', '{"data":{"a":%s}}' % DEEP, '{"cursor":"1","x":%s}' % DEEP),
+    ],
+)
 def test_what_is_no_line_is_refused(line: str) -> None:
     with pytest.raises(BadLine):
         said(f"{line}\n".encode())

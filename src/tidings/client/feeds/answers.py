@@ -79,6 +79,6 @@ def seconds_of(text: str | None, now: datetime) -> int | None:
 def _problem(body: bytes) -> dict[str, object]:
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

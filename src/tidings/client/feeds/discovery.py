@@ -48,7 +48,7 @@ def read(body: bytes) -> Discovery:
     """The answer of version 2. Ids and relations may be texts or numbers, and have older names. Raises FeedUnreadable."""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise FeedUnreadable(
             "what answers there is no feed: its answer is no JSON", found=body[:60], expected="a discovery document"
         ) from error

@@ -144,7 +144,7 @@ class Lines:
     def _read(self, whole: bytes) -> list[FeedEvent | Checkpoint]:
         try:
             lines = _decoder.decode_lines(whole)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             lines = []
         if len(lines) != whole.count(b"\n"):
             # Blank lines, and whatever else is not one object a line, are looked at one by one.
@@ -178,11 +178,18 @@ def _one(line: bytes) -> _Line | None:
     if not line.strip():
         return None
     try:
+        return _decode(line)
+    except RecursionError as error:
+        raise BadLine("a line of the feed nests too deeply", found=line[:80]) from error
+    except msgspec.MsgspecError as error:
+        raise BadLine(f"a line of the feed is no JSON: {error}", found=line[:80]) from error
+
+
+def _decode(line: bytes) -> _Line | None:
+    try:
         return _decoder.decode(line)
     except msgspec.ValidationError as error:
         known = _any.decode(line)
         if isinstance(known, dict) and ("data" in known or "cursor" in known):
             raise BadLine(f"a line of the feed cannot be read: {error}", found=line[:80]) from error
         return None
-    except msgspec.MsgspecError as error:
-        raise BadLine(f"a line of the feed is no JSON: {error}", found=line[:80]) from error

@@ -116,7 +116,7 @@ def _issued(body: bytes) -> Issued | None:
     try:
         answer = msgspec.json.decode(body, type=_Answer)
         life = None if answer.expires_in is None else float(answer.expires_in)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     # A token goes into a header: what cannot stand there is none.
     if not answer.access_token.isascii() or not answer.access_token.isprintable() or " " in answer.access_token:
