@@ -24,10 +24,11 @@ from tidings.log.port import Aside, BodyKey, Draft
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.part_status import PartStatus
-from tidings.pipeline.process import RoutingLoop
+from tidings.pipeline.process import JvmWatch, RoutingLoop
 from tidings.pipeline.route import route_range
-from tidings.pipeline.spark_jobs import BUDGET, RouteRange, SparkFailed
+from tidings.pipeline.spark_jobs import BUDGET, RouteRange, SparkFailed, SparkJobs
 from tidings.registry.model import Exposure, Subscription, Topic
+from tidings.registry.route_steps import rules_of
 from tidings.registry.store import open_writer
 
 
@@ -81,8 +82,10 @@ class World:
     def start(self, spark: SparkSession, route: RouteRange = route_range, budget: int = BUDGET) -> None:
         """Route from where the lanes are, until `stop`."""
         self._stop.clear()
-        loop = RoutingLoop(self.settings, spark, self.parts, self.board, self._stop)
-        loop.jobs.route, loop.jobs.budget = route, budget
+        jobs = SparkJobs(spark.sparkContext, str(self.data), self.parts.source.reader, rules_of(self.settings.regex))
+        jobs.route, jobs.budget = route, budget
+        watch = JvmWatch(spark)
+        loop = RoutingLoop(self.settings.pipeline, jobs, self.parts, self.board, self._stop, watch.silent_for)
         self._routing = threading.Thread(target=self._run, args=(loop,), daemon=True)
         self._routing.start()
 

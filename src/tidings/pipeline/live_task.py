@@ -41,7 +41,12 @@ class LiveTask:
 
 def follow(task: LiveTask) -> None:
     """Follow the range until the driver says stop or is gone. What cannot be routed raises; the driver isolates it."""
-    channel = LiveChannel(socket.create_connection(task.address, CONNECT_TIMEOUT))
+    try:
+        connection = socket.create_connection(task.address, CONNECT_TIMEOUT)
+    except ConnectionRefusedError:
+        # The driver was told to stop before this task began.
+        return
+    channel = LiveChannel(connection)
     try:
         channel.send(Hello(task.token, os.getpid()))
         _Following(task, channel).run()

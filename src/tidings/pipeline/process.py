@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tidings.config import Settings
+from tidings.config import PipelineSettings, Settings
 from tidings.errors import DataFolderUnusable, Unavailable
 from tidings.log.port import LanesWriter, Limit, Remains
 from tidings.log.ranges import RoutingSource
@@ -67,7 +67,8 @@ def run(settings: Settings, stop: threading.Event, board: PartStatus, open_parts
         parts = _opened(open_parts, stop, board)
         if parts is not None:
             try:
-                router = RoutingLoop(settings, spark, parts, board, stop)
+                jobs = SparkJobs(spark.sparkContext, str(settings.data), parts.source.reader, rules_of(settings.regex))
+                router = RoutingLoop(settings.pipeline, jobs, parts, board, stop, JvmWatch(spark).silent_for)
                 _keep_running(router, parts.source, stop, board)
             finally:
                 parts.close()
@@ -81,20 +82,26 @@ class RoutingLoop:
     """Routes in whichever way is right now. One thread."""
 
     def __init__(
-        self, settings: Settings, spark: SparkSession, parts: PipelineParts, board: PartStatus, stop: threading.Event
+        self,
+        settings: PipelineSettings,
+        jobs: SparkJobs,
+        parts: PipelineParts,
+        board: PartStatus,
+        stop: threading.Event,
+        silent_for: Callable[[float], float],
     ) -> None:
         self._parts = parts
         self._board = board
         self._stop = stop
         self._sink = LaneSink(parts.lanes, board)
-        self.jobs = SparkJobs(spark.sparkContext, str(settings.data), parts.source.reader, rules_of(settings.regex))
+        self._jobs = jobs
         self._figures = RoutingFigures(board)
-        self._settings = settings.pipeline
+        self._settings = settings
         self._routes = Routes(parts.registry, self._sink.routed)
-        limit = Limit(entries=settings.pipeline.batch_events, bytes=settings.pipeline.batch_bytes)
-        self._catch_up = CatchUp(self.jobs, parts.source, self._sink, self._routes, limit, self._figures)
+        limit = Limit(entries=settings.batch_events, bytes=settings.batch_bytes)
+        self._catch_up = CatchUp(jobs, parts.source, self._sink, self._routes, limit, self._figures)
         self._housekeeping = Housekeeping(parts.lanes, parts.source, parts.log)
-        self._jvm = JvmWatch(spark)
+        self._jvm_silent_for = silent_for
         self._deaf = False
         self._beaten = 0.0
 
@@ -118,7 +125,7 @@ class RoutingLoop:
 
     def _follow(self) -> None:
         parts = LiveParts(
-            jobs=self.jobs,
+            jobs=self._jobs,
             source=self._parts.source,
             sink=self._sink,
             routes=self._routes,
@@ -147,7 +154,7 @@ class RoutingLoop:
 
     def _listen_to_jvm(self, now: float) -> None:
         """Events may go on for a while without the JVM; nothing can be started again without it."""
-        silent = self._jvm.silent_for(now)
+        silent = self._jvm_silent_for(now)
         if silent > SILENT:
             self._board.not_ready(f"Spark's JVM hangs or was stopped: it has not answered for {silent:.0f} s")
         elif self._deaf:
