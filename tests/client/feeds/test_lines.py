@@ -75,7 +75,7 @@ DEEP = "[" * 40_000 + "]" * 40_000
     "line",
     [
         *("{", '{"data":{}} x', "nonsense", '{"data":{}}{"cursor":"1"}', '{"cursor":5}', "\x00"),
-        *('{"cursor":5,"x":', '{"data":{"a":%s}}' % DEEP, '{"cursor":"1","x":%s}' % DEEP),
+        *('{"cursor":5,"x":', f'{{"data":{{"a":{DEEP}}}}}', f'{{"cursor":"1","x":{DEEP}}}'),
     ],
 )
 def test_what_is_no_line_is_refused(line: str) -> None:
