@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import get_type_hints
 
@@ -82,12 +83,23 @@ STATUS_CODES = (
 FORBIDDEN_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "base", "misc", "core", "types"}
 
 
+@cache
 def tree(module: str) -> ast.Module:
     return ast.parse((SOURCE / module).read_text("utf-8"))
 
 
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(module)))
+
+
+@cache
+def imported(module: str) -> tuple[str, ...]:
+    return tuple(imports(module))
+
+
 def imports(module: str) -> Iterator[str]:
-    for node in ast.walk(tree(module)):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -96,7 +108,7 @@ def imports(module: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_technology_is_imported_only_in_its_own_files(module: str) -> None:
-    strays = {name for name in imports(module) if name in HOMES and not module.startswith(HOMES[name])}
+    strays = {name for name in imported(module) if name in HOMES and not module.startswith(HOMES[name])}
     assert not strays, f"{module} imports {strays}; their homes are {[HOMES[name] for name in strays]}"
 
 
@@ -104,7 +116,7 @@ def test_every_technology_has_a_home() -> None:
     import sys
 
     known = set(sys.stdlib_module_names) | FREE | HOMES.keys() | {"pydantic_core"}
-    assert not {(module, name) for module in MODULES for name in imports(module) if name not in known}
+    assert not {(module, name) for module in MODULES for name in imported(module) if name not in known}
 
 
 def test_every_dependency_is_used() -> None:
@@ -113,13 +125,13 @@ def test_every_dependency_is_used() -> None:
     imported_as = {"google-re2": "re2", "pyjwt": "jwt", "pyyaml": "yaml"}
     # Spark wants pandas for Arrow and JWTs want cryptography for their signatures, though nobody here imports them.
     needed_by_others = {"pandas", "cryptography"}
-    used = {name for module in MODULES for name in imports(module)}
+    used = {name for module in MODULES for name in imported(module)}
     assert not {one for one in names - needed_by_others if imported_as.get(one, one.replace("-", "_")) not in used}
 
 
 def status_codes(module: str) -> Iterator[str]:
     """Places where a number from 100 to 599 meets something called status, or where the standard names are imported."""
-    for node in ast.walk(tree(module)):
+    for node in nodes(module):
         match node:
             case ast.ImportFrom(module="http", names=names) if any(alias.name == "HTTPStatus" for alias in names):
                 yield "HTTPStatus"
@@ -178,7 +190,7 @@ def test_every_error_has_a_code_of_its_own_and_lives_in_the_tree() -> None:
     strays = [
         (module, node.name)
         for module in MODULES
-        for node in ast.walk(tree(module))
+        for node in nodes(module)
         if module != "errors.py" and isinstance(node, ast.ClassDef) and any(_is_error(one) for one in node.bases)
     ]
     assert not strays, "errors of the hub are in errors.py"
@@ -300,4 +312,4 @@ CORE = ("log/", "lanes/", "ingest/", "pipeline/", "access/", "server/", "observe
 
 @pytest.mark.parametrize("module", [module for module in MODULES if module.startswith(CORE)])
 def test_the_core_knows_no_door_by_name(module: str) -> None:
-    assert not {node.id for node in ast.walk(tree(module)) if isinstance(node, ast.Name) and DOOR_NAMES.search(node.id)}
+    assert not {node.id for node in nodes(module) if isinstance(node, ast.Name) and DOOR_NAMES.search(node.id)}
