@@ -200,6 +200,20 @@ class HorizonSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HermesSettings:
+    port: int
+    cluster: str
+    group_names: str
+    publish_timeout: Seconds
+    force_max_message_size: bool
+    propagate_headers: bool
+    propagated_headers: tuple[str, ...]
+    topic_removal: bool
+    time_zone: str
+    retransmission_shape: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObserveSettings:
     log_format: str
     log_level: str
@@ -231,6 +245,7 @@ class Settings:
     access: AccessSettings
     gateway: GatewaySettings
     horizon: HorizonSettings
+    hermes: HermesSettings
     observe: ObserveSettings
     serve: ServeSettings
 

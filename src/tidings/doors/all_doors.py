@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tidings.doors.door import Door
 from tidings.doors.feeds.door import DOOR as FEEDS
+from tidings.doors.hermes.door import DOOR as HERMES
 from tidings.doors.horizon.door import DOOR as HORIZON
 from tidings.doors.native.door import DOOR as NATIVE
 
-DOORS: Sequence[Door] = (FEEDS, HORIZON, NATIVE)
+DOORS: Sequence[Door] = (FEEDS, HORIZON, HERMES, NATIVE)

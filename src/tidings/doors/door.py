@@ -44,7 +44,7 @@ class Door:
     port: Callable[[Settings], int] = lambda settings: 0
 
 
-_LATER = ("/health", "/metrics", "/console", "/hermes", "/vng", "/cloudevents")
+_LATER = ("/health", "/metrics", "/console", "/vng", "/cloudevents")
 
 
 def reserved_addresses(doors: Sequence[Door]) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from tidings.clock import Instant, rfc3339
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.horizon.names import ENVIRONMENT, PUBLISHER, environment_of
 from tidings.doors.horizon.publish import admission
-from tidings.doors.horizon.publish.deadlines import Deadlines
 from tidings.doors.horizon.publish.event_fields import is_sound
 from tidings.doors.horizon.publish.headers import TRACE, KeptHeaders, Told
 from tidings.doors.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
@@ -31,6 +30,7 @@ from tidings.events.structured import payload_of
 from tidings.ingest.admission import Admission
 from tidings.ingest.intake import Submission
 from tidings.server.asgi import ClientLeft, Receive, Scope, Send, read_body
+from tidings.server.deadlines import Deadlines
 from tidings.server.http_protocol import CYCLE, answer_at_once
 
 MEMBERS = ("specversion", "id", "source", "type", "time", "datacontenttype", "dataref")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tidings.doors.horizon.publish.deadlines import Deadlines
+from tidings.server.deadlines import Deadlines
 
 
 def test_what_takes_too_long_ends_and_the_rest_goes_on() -> None:

@@ -1,0 +1,44 @@
+"""Endpoints of subscriptions: their form, and the user and password that may stand in them (HER-39, HER-126, HER-127). Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from tidings.registry.credentials import Basic
+from tidings.registry.rules.callback_addresses import taken_out
+from tidings.registry.rules.callbacks import url_fault
+
+INVALID = "Endpoint address has invalid format"
+MASK = "*****"
+VARIABLE = re.compile(r"\{([^{}]+)\}")
+
+
+class Endpoint(NamedTuple):
+    """An endpoint without its password. `shown` is how it is told to others, `secret` the password that came, None: masked."""
+
+    url: str
+    shown: str
+    user: str
+    secret: str | None
+
+    @property
+    def basic(self) -> Basic | None:
+        """The credential, where one came."""
+        return Basic(user=self.user, password=self.secret) if self.user and self.secret is not None else None
+
+
+def endpoint(text: str) -> Endpoint | None:
+    """The endpoint that a document names; None when its form is wrong."""
+    url, basic = taken_out(text)
+    sample = VARIABLE.sub("x", url)
+    if url_fault(sample) is not None or "_" in (urlsplit(sample).hostname or ""):
+        return None
+    if basic is None:
+        return Endpoint(url, url, "", None)
+    if not basic.user or ":" in basic.user:
+        return None
+    parts = urlsplit(url)
+    shown = urlunsplit(parts._replace(netloc=f"{quote(basic.user)}:{MASK}@{parts.netloc}"))
+    return Endpoint(url, shown, basic.user, None if basic.password == MASK else basic.password)

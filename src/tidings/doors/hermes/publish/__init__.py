@@ -1,0 +1,1 @@
+"""Publishing: the hot path of the door."""

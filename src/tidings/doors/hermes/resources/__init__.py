@@ -1,0 +1,1 @@
+"""Management of the door over HTTP: groups, topics, subscriptions, providers, and what is done with them."""

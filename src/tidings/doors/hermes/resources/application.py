@@ -1,0 +1,35 @@
+"""Everything of the door but publishing, as one FastAPI application with its own OpenAPI document."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import FastAPI
+
+from tidings import __version__
+from tidings.doors.api_parts import ApiParts
+from tidings.doors.hermes.resources import groups, providers, settings, subscriptions, topics
+from tidings.doors.hermes.resources.request import REFUSALS, install
+
+ABOUT = "The Hermes door: groups, topics, subscriptions and OAuth providers as Hermes' management has them."
+
+
+def management_app(parts: ApiParts) -> FastAPI:
+    """The application over these parts."""
+    app = FastAPI(
+        title="Tidings: the Hermes door",
+        version=__version__,
+        description=ABOUT,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSALS,
+        redirect_slashes=False,
+    )
+    app.state.parts = parts
+    app.state.changing = asyncio.Lock()
+    install(app)
+    # Paths with words of their own come before those with names in the same place.
+    for resource in (settings, groups, topics, subscriptions, providers):
+        app.include_router(resource.router)
+    return app

@@ -1,0 +1,1 @@
+"""What the hub knows of deliveries, in the words of Hermes."""
