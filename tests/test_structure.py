@@ -55,6 +55,7 @@ HOMES = {
     "re2": ("filters/text_patterns.py",),
     "regex": ("filters/backtracking_regex.py",),
     "jsonschema_rs": ("events/schema.py",),
+    "fastavro": ("events/avro/decoding.py",),
     "httpx": ("client/feeds/httpx.py",),
     "jwt": ("access/jwts.py", "access/gateway_tokens.py", "client/horizon.py"),
     "cryptography": ("access/", "delivery/push/request/signatures.py", "client/webhooks.py"),

@@ -5,6 +5,7 @@ TidingsError
 │   ├── Malformed         what came cannot be read
 │   │   ├── InvalidEvent
 │   │   ├── InvalidDocument
+│   │   ├── AvroFault
 │   │   └── FilterSyntaxError
 │   ├── Unauthenticated
 │   ├── Forbidden
@@ -180,6 +181,16 @@ class InvalidDocument(Malformed):
         if self.what.startswith(_PREDICATES):
             return f"{self.at or 'the body'} {self.what}"
         return super().__str__()
+
+
+class AvroFault(Malformed):
+    """A payload that is not what its Avro schema describes. `pointer`: the JSON pointer of the value that does not fit."""
+
+    code = "invalid-avro"
+
+    def __init__(self, reason: str, pointer: str) -> None:
+        super().__init__(reason, at=pointer or "the top")
+        self.pointer = pointer
 
 
 class FilterSyntaxError(Malformed):

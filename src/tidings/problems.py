@@ -34,6 +34,7 @@ TITLES: Mapping[str, str] = {
     "rejected": "The request was refused",
     "malformed": "The request cannot be read",
     "invalid-event": "An event breaks the rules",
+    "invalid-avro": "The payload is not what its Avro schema describes",
     "invalid-document": "What is described breaks the rules",
     "invalid-filter": "The filter cannot be evaluated",
     "unauthenticated": "The caller is not known",

@@ -28,6 +28,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     `base64` says that the payload came as `data_base64`, or as a body without any type: no JSON type is implied for it.
     `transport` holds the transport headers that are kept beside the event.
     `form` says how the payload came where its type does not: TEXT, VALUE or PLAIN.
+    `avro` is the fingerprint of the Avro schema that the payload was written by; empty: the payload is not Avro.
     `notes` is what a door keeps beside the event for itself, such as who published it; no subscriber gets them.
     """
 
@@ -37,6 +38,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     transport: Mapping[str, str] = msgspec.field(default_factory=dict)
     form: str = ""
     notes: Mapping[str, str] = msgspec.field(default_factory=dict)
+    avro: str = ""
 
     @property
     def id(self) -> str:

@@ -1,7 +1,7 @@
 """The stored form of an event: its head as one flat, compact JSON object, and its payload bytes apart.
 
 The head holds the attributes in their order and with their own JSON types. `$headers` (the transport headers), `$base64`,
-`$form` and `$notes` stand beside them only when there is something to say: `$` cannot begin the name of an attribute.
+`$form`, `$notes` and `$avro` stand beside them only when there is something to say: `$` cannot begin the name of an attribute.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ HEADERS = "$headers"
 BASE64 = "$base64"
 FORM = "$form"
 NOTES = "$notes"
+AVRO = "$avro"
 DATAREF = "dataref"
 """The attribute that says where the whole payload is."""
 
@@ -27,7 +28,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 def head_of(event: Event) -> bytes:
     """Everything about the event but its payload."""
-    if not event.transport and not event.base64 and not event.form and not event.notes:
+    if not event.transport and not event.base64 and not event.form and not event.notes and not event.avro:
         return _encode(event.attributes)
     head: dict[str, Any] = dict(event.attributes)
     if event.transport:
@@ -38,6 +39,8 @@ def head_of(event: Event) -> bytes:
         head[FORM] = event.form
     if event.notes:
         head[NOTES] = event.notes
+    if event.avro:
+        head[AVRO] = event.avro
     return _encode(head)
 
 
@@ -48,8 +51,8 @@ def event_from(head: bytes, data: bytes | None) -> Event:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"a stored event cannot be read: {error}") from error
     transport, notes = attributes.pop(HEADERS, None), attributes.pop(NOTES, None)
-    base64, form = attributes.pop(BASE64, False), attributes.pop(FORM, "")
-    return Event(attributes, data, base64, transport or {}, form, notes or {})
+    base64, form, avro = attributes.pop(BASE64, False), attributes.pop(FORM, ""), attributes.pop(AVRO, "")
+    return Event(attributes, data, base64, transport or {}, form, notes or {}, avro)
 
 
 def has_reference(head: bytes) -> bool:

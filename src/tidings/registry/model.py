@@ -10,6 +10,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.log.position import LaneNumber, Marks, TopicNumber
+from tidings.registry.avro import AvroPayload
 from tidings.registry.credentials import Credential, SigningKey, Webhook
 from tidings.registry.delivery_options import DeliveryOptions
 from tidings.registry.feeds import TopicFeed
@@ -31,7 +32,10 @@ class Name(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """The unit of publishing, ordering and retention. None means: the hub's default."""
+    """The unit of publishing, ordering and retention. None means: the hub's default.
+
+    `schema` is a JSON Schema, `avro` the schemas of payloads in Avro; a topic has one or the other, or none.
+    """
 
     name: Name
     number: TopicNumber = TopicNumber(-1)
@@ -41,6 +45,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: str | None = None
     key_attribute: str = "subject"
     schema: Mapping[str, Any] | None = None
+    avro: AvroPayload | None = None
     labels: Mapping[str, str] = {}
     feed: TopicFeed = TopicFeed()
 

@@ -17,6 +17,7 @@ from tidings.log.position import LaneNumber, Marks, TopicNumber
 from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, DocumentEnd
 from tidings.registry.rules.approvals import approvals_after, sourced
+from tidings.registry.rules.avro import settled_avro
 from tidings.registry.rules.credentials import provider_named_by
 from tidings.registry.rules.faults import Fault, refuse
 from tidings.registry.rules.feeds import settled_feed
@@ -130,8 +131,8 @@ def _numbered(world: World, documents: Iterable[Document], at: Instant) -> tuple
                 if topic is None:
                     numbers = msgspec.structs.replace(numbers, topic=numbers.topic + 1)
                 number = topic.number if topic else TopicNumber(numbers.topic)
-                feed = settled_feed(document, topic)
-                numbered.append(msgspec.structs.replace(document, number=number, feed=feed))
+                feed, avro = settled_feed(document, topic), settled_avro(document, topic)
+                numbered.append(msgspec.structs.replace(document, number=number, feed=feed, avro=avro))
             case Subscription():
                 same = world.snapshot.subscriptions.get(document.name)
                 if same is None:

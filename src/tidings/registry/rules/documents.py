@@ -31,6 +31,7 @@ from tidings.registry.model import (
     TopicsSource,
 )
 from tidings.registry.port import Document
+from tidings.registry.rules.avro import avro_faults, avro_meaning_faults
 from tidings.registry.rules.callbacks import push_faults
 from tidings.registry.rules.credentials import credential_faults, provider_faults
 from tidings.registry.rules.faults import Fault, between, refuse
@@ -112,6 +113,7 @@ def _topic(topic: Topic) -> Iterator[Fault]:
         yield "key_attribute", "a CloudEvents attribute has lower-case letters and digits"
     if topic.schema is not None:
         yield from _json("schema", topic.schema, SCHEMA_BYTES)
+    yield from avro_faults(topic)
     yield from _labels(topic.labels)
     yield from feed_faults(topic.feed)
 
@@ -226,6 +228,8 @@ def _meaning_faults(document: Document, parse: ParseFilter, compile_schema: Comp
     match document:
         case Topic(schema=schema) if schema is not None and compile_schema is not None:
             yield from _refused("schema", partial(compile_schema, schema))
+        case Topic():
+            yield from avro_meaning_faults(document)
         case Subscription():
             yield from _filter_meaning("filter", document.filter, parse)
             yield from _projection_meaning("projection", document.projection)
