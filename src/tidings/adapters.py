@@ -99,8 +99,11 @@ def pipeline_parts(settings: Settings) -> PipelineParts:
 def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
     """What deliver worker `number` stands on."""
     from tidings.delivery.push.process import DeliverAdapters, DeliverParts
+    from tidings.delivery.push.request.formats import Formats
     from tidings.delivery.push.sqlite import SqliteDeliveryStore
     from tidings.delivery.push.sqlite.worker_count import reshare
+    from tidings.doors.all_doors import DOORS
+    from tidings.doors.door import format_modules
 
     def store() -> DeliveryStore:
         reshare(settings.data, settings.deliver.workers)
@@ -121,6 +124,7 @@ def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
             stack.callback(log.close)
             lanes = SqliteLanesReader(settings.data)
             stack.callback(lanes.close)
-            yield DeliverParts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store)
+            formats = Formats(format_modules(DOORS), settings)
+            yield DeliverParts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store, formats)
 
     return DeliverAdapters(store, parts)

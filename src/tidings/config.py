@@ -173,6 +173,7 @@ class GatewayClientSettings:
 class GatewaySettings:
     issuer: str
     client: str
+    environment: str
     token_life: Seconds
     clients: tuple[GatewayClientSettings, ...] = ()
 

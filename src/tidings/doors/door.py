@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ class Door:
     that documents of the registry give to the door.
     `owns` says whether the door's own documents decide about a namespace of topics and subscriptions; `changed_by` tells users
     how to change them. `longest_retention` (seconds) bounds how long their events may be kept. `port` is the door's own one.
+    `format` names the module whose `lane_format(layout, settings)` lays out what goes out for the door's subscriptions; empty: they
+    get CloudEvents. The deliver processes load it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Door:
     changed_by: str = ""
     longest_retention: float | None = None
     port: Callable[[Settings], int] = lambda settings: 0
+    format: str = ""
 
 
 _LATER = ("/health", "/metrics", "/console", "/vng", "/cloudevents")
@@ -50,6 +53,11 @@ _LATER = ("/health", "/metrics", "/console", "/vng", "/cloudevents")
 def reserved_addresses(doors: Sequence[Door]) -> tuple[str, ...]:
     """What stands at and below these addresses is the hub's own, now or in a later version."""
     return tuple(dict.fromkeys((*(door.prefix for door in doors), *_LATER)))
+
+
+def format_modules(doors: Sequence[Door]) -> Mapping[str, str]:
+    """Where the formats of these doors are, by the names of the doors."""
+    return {door.name: door.format for door in doors if door.format}
 
 
 def owner_of(doors: Sequence[Door], name: Name | str) -> Door | None:

@@ -1,39 +1,29 @@
-"""How events are laid out for a subscriber, beyond CloudEvents: what a door's documents ask for. Plain values."""
+"""How events are laid out for a subscriber where that is not as CloudEvents have it: what a door asks for. Plain values."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
-
-class PayloadForm(StrEnum):
-    """Whether an event arrives with its payload, or with the address where its subscriber fetches it (HOR-145)."""
-
-    DATA = "data"
-    DATAREF = "dataref"
+T = TypeVar("T")
 
 
-OWN_ENVIRONMENT = "default"
-"""How the hub's own environment is kept, whatever the settings call it."""
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A door's own layout of one subscription: the name of its format, and what that format has to know.
 
-
-class Horizon(msgspec.Struct, frozen=True, kw_only=True):
-    """Laid out as Horizon does (HOR-108, HOR-109), and who is who: in headers, in the hub's token, in data references.
-
-    `publisher` owns the event type. `zone` is the subscriber's own, or the hub's where it has none. `filtered`: anything is
-    filtered, so that JSON which was published as a text arrives as JSON (HOR-68).
+    `settings` is JSON that nobody but the door reads.
     """
 
-    environment: str
-    subscription: str
-    publisher: str
-    subscriber: str
-    zone: str
-    payload: PayloadForm = PayloadForm.DATA
-    filtered: bool = False
+    format: str
+    settings: Mapping[str, Any] = {}
 
-    @property
-    def request_path(self) -> str:
-        """The path that the hub's token names (HOR-110)."""
-        return f"/horizon-{self.zone.lower()}/callback/v1"
+    def read(self, kind: type[T]) -> T:
+        """The settings as the door's own value. Raises msgspec.ValidationError."""
+        return msgspec.convert(self.settings, kind)
+
+
+def layout_of(format: str, settings: msgspec.Struct) -> Layout:
+    """The layout of a door's own value, as it reads when it was stored and read again."""
+    return Layout(format=format, settings=msgspec.json.decode(msgspec.json.encode(settings)))

@@ -14,7 +14,7 @@ from tidings.registry.avro import AvroPayload
 from tidings.registry.credentials import Credential, SigningKey, Webhook
 from tidings.registry.delivery_options import DeliveryOptions
 from tidings.registry.feeds import TopicFeed
-from tidings.registry.formats import Horizon
+from tidings.registry.formats import Layout
 
 DEFAULT_NAMESPACE = "default"
 HUB_NAMESPACE = "tidings"
@@ -148,13 +148,13 @@ class Push(DeliveryOptions, frozen=True, kw_only=True, tag="push", tag_field="ki
     credential: Credential | None = None
     signing: tuple[SigningKey, ...] = ()
     webhook: Webhook | None = None
-    layout: Horizon | None = None
+    layout: Layout | None = None
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True, tag="sse", tag_field="kind"):
     """Streamed to whoever holds the subscription's stream open, one event after the other; the rest waits in the lane."""
 
-    layout: Horizon | None = None
+    layout: Layout | None = None
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True, tag="pull", tag_field="kind"):

@@ -19,13 +19,13 @@ from tidings.delivery.push.lane.choice import Allowed, Attempt, Load, Wait, choo
 from tidings.delivery.push.lane.entries import Parcel
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.policy.policy import BatchPolicy
-from tidings.delivery.push.request.layouts import lay_out
+from tidings.delivery.push.request.hub_formats import BINARY
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
+from tidings.lanes.port import StoredEntry
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import Offset, embedded
 from tidings.registry.delivery_options import BatchForm, Ordering
-from tidings.registry.model import ContentMode
 
 
 def test_the_forms_of_an_element() -> None:
@@ -42,7 +42,7 @@ def test_the_forms_of_an_element() -> None:
 
 def test_a_wrapped_event_without_data_keeps_its_id() -> None:
     event = checked({"specversion": "1.0", "id": "a b", "source": "/orders", "type": "order.created"}, None)
-    headers, body, *_ = lay_out(ContentMode.BINARY, head_of(event), None)
+    headers, body, *_ = BINARY.shared(StoredEntry(Instant(0), 0, head_of(event), None))
     element = json.loads(element_of(BatchForm.WRAPPED, Parcel(1, Offset(1), headers, body)))
     assert (element["metadata"]["id"], element["message"]["type"]) == ("a b", "order.created")
 

@@ -21,8 +21,9 @@ from tidings.delivery.push.policy.decision import (
     after,
 )
 from tidings.delivery.push.policy.policy import Policy, policy_of
+from tidings.delivery.push.request.hub_formats import BINARY, STRUCTURED
 from tidings.registry.delivery_options import BatchForm, Ordering
-from tidings.registry.model import ContentMode, Push
+from tidings.registry.model import Push
 from tidings.registry.rules.retention import RetentionPeriod
 
 NOW = Instant(1_700_000_000 * SECOND)
@@ -168,5 +169,5 @@ def test_order_and_batches_settle_how_many_are_open(tmp_path: Path) -> None:
     assert shape(a_policy(tmp_path, "hermes", inflight=7)) == (7, 7)
     batch = a_policy(tmp_path, "hermes-batch")
     assert shape(batch) == (1, 101)
-    assert (batch.mode, batch.batch and batch.batch.form) == (ContentMode.BINARY, BatchForm.WRAPPED)
-    assert a_policy(tmp_path, batch_size=10).mode is ContentMode.STRUCTURED
+    assert (batch.format, batch.batch and batch.batch.form) == (BINARY, BatchForm.WRAPPED)
+    assert a_policy(tmp_path, batch_size=10).format == STRUCTURED

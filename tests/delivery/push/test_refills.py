@@ -18,11 +18,11 @@ from tidings.delivery.push.request.parcels import Parcels
 from tidings.delivery.push.store import LaneKey, LaneTally
 from tidings.lanes.port import LanePage, Mark, PageLimit
 from tidings.log.position import LaneNumber, Partition
-from tidings.registry.model import Push, Stream
+from tidings.registry.model import Push
 from tidings.registry.rules.retention import FOREVER
 
 PUSHED = policy_of(Push(url="http://sink.example/in"), load(environ={}).push)
-STREAMED = stream_policy(Stream(), FOREVER)
+STREAMED = stream_policy(FOREVER)
 
 
 class NotedParcels:
@@ -30,11 +30,11 @@ class NotedParcels:
 
     async def after(self, key: LaneKey, policy: Policy, after: Mark, limit: PageLimit) -> tuple[LanePage, Sequence[Parcel]]:
         await asyncio.sleep(0)
-        return LanePage(after.number, ()), [a_parcel(after.number + 1, str(policy.mode).encode())]
+        return LanePage(after.number, ()), [a_parcel(after.number + 1, str(policy.format.key).encode())]
 
     async def of(self, key: LaneKey, policy: Policy, items: Sequence[Item]) -> Sequence[Parcel]:
         await asyncio.sleep(0)
-        return [a_parcel(item.number, str(policy.mode).encode()) for item in items]
+        return [a_parcel(item.number, str(policy.format.key).encode()) for item in items]
 
 
 def a_lane() -> PushLane:
@@ -58,7 +58,7 @@ def after_a_change(begin: Callable[[Refills], None], lane: PushLane) -> None:
 def test_what_is_read_ahead_after_a_change_is_laid_out_as_the_change_wants_it() -> None:
     lane = a_lane()
     after_a_change(lambda refills: refills.refill(lane, lane.state.live), lane)
-    assert [parcel.body for parcel in lane.state.live.ready] == [str(PUSHED.mode).encode()]
+    assert [parcel.body for parcel in lane.state.live.ready] == [str(PUSHED.format.key).encode()]
 
 
 def test_open_entries_that_are_read_after_a_change_are_laid_out_as_the_change_wants_it() -> None:
@@ -67,4 +67,4 @@ def test_open_entries_that_are_read_after_a_change_are_laid_out_as_the_change_wa
     item.parcel = None
     after_a_change(lambda refills: refills.load(lane, lane.state.live, [item]), lane)
     assert item.parcel is not None
-    assert item.parcel.body == str(PUSHED.mode).encode()
+    assert item.parcel.body == str(PUSHED.format.key).encode()

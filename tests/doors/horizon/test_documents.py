@@ -14,6 +14,7 @@ from tidings.doors.horizon.documents.environment import Environment, Shelf
 from tidings.doors.horizon.documents.request_body import documents_in
 from tidings.doors.horizon.documents.rovers import Rover
 from tidings.doors.horizon.documents.settings import DocumentSettings
+from tidings.doors.horizon.layout import HorizonLayout
 from tidings.doors.horizon.names import Team, paper_name, subscription_id, team_of
 from tidings.doors.horizon.resources.application import own_urls
 from tidings.errors import Conflict, InvalidDocument, Malformed
@@ -253,7 +254,7 @@ def test_a_type_becomes_a_topic_with_an_exposure_and_subscriptions() -> None:
     )
     assert exposure.approval == "manual" and not subscription.blocked
     assert isinstance(subscription.delivery, Push) and subscription.delivery.layout is not None
-    assert subscription.delivery.layout.publisher == "hub--team--shop"
+    assert subscription.delivery.layout.read(HorizonLayout).publisher == "hub--team--shop"
     assert (subscription.delivery.preset, subscription.retention) == ("horizon", 7 * 86400)
 
 
@@ -270,7 +271,7 @@ def test_a_stream_and_its_retention() -> None:
     found = core(subscribing(deliveryType="server_sent_event", callback=None, eventRetentionTime="1h", payloadType="dataref"))
     subscription = found["Subscription"]
     assert isinstance(subscription.delivery, Stream) and subscription.retention == 3600
-    assert subscription.delivery.layout is not None and subscription.delivery.layout.payload == "dataref"
+    assert subscription.delivery.layout is not None and subscription.delivery.layout.settings["payload"] == "dataref"
 
 
 def test_a_type_that_nobody_exposes_is_closed_and_its_subscriptions_are_blocked() -> None:

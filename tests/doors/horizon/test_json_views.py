@@ -11,7 +11,7 @@ from tests.doors.horizon.worlds import a_horizon_event
 from tests.hub import Hub
 from tests.polling import until
 from tests.receivers import Receiver
-from tidings.events.horizon import is_json
+from tidings.doors.horizon.event_json import is_json
 
 INVALID = "INVALID_PAYLOAD_ERROR"
 REFERENCE = "https://files.example/1"

@@ -7,13 +7,14 @@ import random
 from collections.abc import Callable
 
 from tidings.clock import Clock
+from tidings.delivery.push.request.formats import Formats
 from tidings.ids import DeliveryIds
 from tidings.log.position import LaneNumber
 from tidings.observe.part_status import PartStatus
 
 
 class Around:
-    """Time, chance, ids, the part status for its figures, how long topics keep events, the hub's own address, and which lanes are
+    """Time, chance, ids, the part status for its figures, the formats of doors, how long topics keep events, and which lanes are
     this worker's own.
     """
 
@@ -22,11 +23,11 @@ class Around:
         clock: Clock,
         board: PartStatus,
         ids: DeliveryIds,
+        formats: Formats,
         chance: Callable[[], float] = random.random,
         retention: float = math.inf,
-        hub: str = "",
     ) -> None:
-        self.hub = hub
+        self.formats = formats
         self.mine: Callable[[LaneNumber], bool] = lambda lane: True
         self.retention = retention
         self.clock = clock

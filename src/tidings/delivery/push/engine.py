@@ -38,6 +38,7 @@ from tidings.delivery.push.request.credentials import access_of, awaits_consent
 from tidings.delivery.push.request.parcels import Parcels
 from tidings.delivery.push.saver import Saver
 from tidings.delivery.push.store import DeliveryStore, LaneKey, LaneTally, SavedLane
+from tidings.errors import Misconfigured
 from tidings.lanes.port import Lanes
 from tidings.log.position import EMBEDDED, LaneNumber
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
@@ -77,6 +78,7 @@ class Engine:
         self._adopted: dict[LaneNumber, tuple[Subscription, RetentionPeriod, str]] = {}
         self._loaded: dict[LaneKey, SavedLane] = {}
         self._retention = around.retention
+        self._formats = around.formats
         self.mine = around.mine
         self._workers: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -88,7 +90,7 @@ class Engine:
         self.saver.on_trouble = self.hold
         self._schedule = Schedule(settings.total_inflight)
         self._outcomes = Outcomes(self.ledger, around.board, around.clock, around.chance)
-        self.parcels = Parcels(lanes, store, around.ids, around.hub)
+        self.parcels = Parcels(lanes, store, around.ids)
         self._refills = Refills(self.parcels, self._outcomes, self._offer)
         self._probing = Probes(sender, around.clock, self._probed)
         self._breakers = Breakers(self.ledger, self._probing, around.clock)
@@ -199,12 +201,7 @@ class Engine:
         if self._adopted.get(subscription.lane) == (subscription, kept, bar):
             return
         self._adopted[subscription.lane] = subscription, kept, bar
-        push = subscription.delivery
-        policy = None
-        if isinstance(push, Push) and not awaits_consent(push):
-            policy = msgspec.structs.replace(policy_of(push, self._settings, kept), access=access_of(subscription))
-        elif isinstance(push, Stream):
-            policy = stream_policy(push, kept)
+        policy = self._policy(subscription, kept)
         lane = self._lanes.get(subscription.lane)
         if lane is None:
             longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT
@@ -218,6 +215,21 @@ class Engine:
             if lane.listener is not None and not lane.streaming:
                 lane.listener.leave()
             self.judge(lane)
+
+    def _policy(self, subscription: Subscription, kept: RetentionPeriod) -> Policy | None:
+        """How a subscription is delivered; None: nothing may begin now."""
+        delivery = subscription.delivery
+        if isinstance(delivery, Stream):
+            return stream_policy(kept)
+        if not isinstance(delivery, Push) or awaits_consent(delivery):
+            return None
+        try:
+            own = self._formats.of(delivery.layout)
+        except Misconfigured as error:
+            logger.error("nothing is sent for %s: %s", subscription.name, error)
+            return None
+        access = access_of(subscription, None if own is None else own.credential)
+        return msgspec.structs.replace(policy_of(delivery, self._settings, kept, own), access=access)
 
     def _made(self, key: LaneKey, name: str, longest: float = LONGEST_WAIT) -> PushLane:
         saved = self._loaded.pop(key, None)
@@ -272,7 +284,12 @@ class Engine:
             parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
             target = lane.target or self._target_of(lane, policy)
             try:
-                outcome = await self._sender.send(target, parcel.headers, parcel.body) if target else await self._no_target()
+                if policy.format.has_attempt:
+                    outcome = await self._send_with_own_part(job, target)
+                else:
+                    outcome = (
+                        await self._sender.send(target, parcel.headers, parcel.body) if target else await self._no_target()
+                    )
             except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
                 logger.exception("an attempt for %s failed inside the hub", lane.name)
                 outcome = Outcome(cause="internal-error")
@@ -318,17 +335,27 @@ class Engine:
 
     def _target_of(self, lane: PushLane, policy: Policy) -> SendTarget | None:
         """Where an attempt goes; None: its address cannot be read."""
-        try:
-            target = SendTarget(policy.url, *policy.patience, access=policy.access)
-        except ValueError:
-            return None
+        target = _target(policy.url, policy)
         if policy is lane.policy:
             lane.target = target
         return target
 
-    async def _no_target(self) -> Outcome:
+    async def _send_with_own_part(self, job: Job, target: SendTarget | None) -> Outcome:
+        """Make an attempt that has something of its own."""
+        _, items, parcel, policy = job
+        part = policy.format.attempt(parcel, items[0].tries)
+        if part.cause:
+            return await self._no_target(part.cause)
+        if part.url:
+            target = _target(part.url, policy)
+        if target is None:
+            return await self._no_target()
+        body = parcel.body if part.body is None else part.body
+        return await self._sender.send(target, {**parcel.headers, **part.headers}, body)
+
+    async def _no_target(self, cause: str = BAD_URL) -> Outcome:
         await asyncio.sleep(0)
-        return Outcome(cause=BAD_URL)
+        return Outcome(cause=cause)
 
     def _next(self) -> Job | None:
         """The next attempt, of the lane whose turn it is."""
@@ -369,7 +396,7 @@ class Engine:
             return None
         if policy.batch is not None:
             lane.state.seal(items)
-            parcel = batch_of(policy.batch, [_parcel(item) for item in items], dict(policy.headers))
+            parcel = batch_of(policy, policy.batch, [_parcel(item) for item in items])
         else:
             parcel = _parcel(items[0])
         return Job(lane, items, parcel, policy)
@@ -478,6 +505,13 @@ class Engine:
         if lane.alarm == at:
             lane.alarm = math.inf
             self.judge(lane)
+
+
+def _target(url: str, policy: Policy) -> SendTarget | None:
+    try:
+        return SendTarget(url, *policy.patience, access=policy.access)
+    except ValueError:
+        return None
 
 
 def _parcel(item: Item) -> Parcel:

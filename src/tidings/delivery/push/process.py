@@ -28,6 +28,7 @@ from tidings.delivery.push.lane_owner import owner_of
 from tidings.delivery.push.records.dead_letter_retention import LetterSweep
 from tidings.delivery.push.request.credential_cache import CredentialCache, Gateway
 from tidings.delivery.push.request.credential_sender import CredentialSender
+from tidings.delivery.push.request.formats import Formats
 from tidings.delivery.push.store import DeliveryStore
 from tidings.delivery.sse.stream_server import StreamServer
 from tidings.errors import Unavailable, tolerating
@@ -69,13 +70,14 @@ async def run(settings: Settings, stop: asyncio.Event, board: PartStatus, adapte
 
 
 class DeliverParts:
-    """The adapters that a worker works on."""
+    """The adapters that a worker works on, and the formats of doors."""
 
-    def __init__(self, registry: CurrentRegistry, lanes: Lanes, log: LogReader, store: DeliveryStore) -> None:
+    def __init__(self, registry: CurrentRegistry, lanes: Lanes, log: LogReader, store: DeliveryStore, formats: Formats) -> None:
         self.registry = registry
         self.lanes = lanes
         self.log = log
         self.store = store
+        self.formats = formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Worker:
         logger.info(self._reach.sentence)
         self._sender = self._made_sender(self._reach.ways)
         ids = DeliveryIds(hub_key(settings.data).reveal())
-        around = Around(clock, board, ids, retention=settings.topics.retention, hub=settings.hub_url)
+        around = Around(clock, board, ids, parts.formats, retention=settings.topics.retention)
         around.mine = lambda lane: owner_of(lane, workers) == number
         self._engine = Engine(push, parts.lanes, parts.store, self._sender, around)
         self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
@@ -117,7 +119,7 @@ class Worker:
         secret = sealing_key(self._settings.access, self._settings.data)
         box, registry = Box(secret), self._parts.registry
         keys = KeyFile(self._settings.data, box, 2 * self._settings.gateway.token_life, self._clock)
-        gateway = Gateway(GatewayKey(keys), self._settings.gateway, self._clock, self._settings.horizon.environment)
+        gateway = Gateway(GatewayKey(keys), self._settings.gateway, self._clock)
         held = CredentialCache(
             box, GuardedExchange(ways), lambda name: provider_of(name, registry.snapshot), gateway, self._clock
         )

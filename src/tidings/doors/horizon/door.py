@@ -40,5 +40,6 @@ DOOR = Door(
     owns=is_ours,
     changed_by="apply the Rover or EventSpecification that asks for it",
     longest_retention=WEEK,
+    format="tidings.doors.horizon.format",
     port=lambda settings: settings.horizon.port,
 )

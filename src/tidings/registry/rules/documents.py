@@ -5,7 +5,6 @@ What a document refers to (does the topic exist?) is checked by `changes`, again
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, assert_never
@@ -14,7 +13,6 @@ import msgspec
 
 from tidings import config
 from tidings.errors import Malformed
-from tidings.registry.formats import Horizon
 from tidings.registry.model import (
     Approval,
     Exposure,
@@ -48,9 +46,8 @@ SOURCE_TOPICS = 1000
 LISTED = 1000
 SCHEMA_BYTES = 256 << 10
 FILTER_BYTES = 64 << 10
+LAYOUT_BYTES = 16 << 10
 PAPER_BYTES = 1 << 20
-
-_PLAIN = re.compile(r"[!-.0-~]{1,253}")
 
 ParseFilter = Callable[[str, Any], object]
 CompileSchema = Callable[[Mapping[str, Any]], object]
@@ -157,14 +154,7 @@ def _subscription(subscription: Subscription) -> Iterator[Fault]:
     yield from _labels(subscription.labels)
     yield from between("retention", subscription.retention, RETENTION, "seconds")
     if not isinstance(subscription.delivery, Pull) and subscription.delivery.layout is not None:
-        yield from _horizon(subscription.delivery.layout)
-
-
-def _horizon(layout: Horizon) -> Iterator[Fault]:
-    for member in ("environment", "subscription", "publisher", "subscriber", "zone"):
-        # They become headers, claims and parts of addresses.
-        if not _PLAIN.fullmatch(getattr(layout, member)):
-            yield f"delivery.layout.{member}", "1 to 253 visible ASCII characters without slashes"
+        yield from _json("delivery.layout", subscription.delivery.layout.settings, LAYOUT_BYTES)
 
 
 def _filter(path: str, filter: FilterText | None) -> Iterator[Fault]:

@@ -33,18 +33,17 @@ Told = Callable[[PushLane, Outcome], Awaitable[None]]
 
 
 class ProbeTarget(NamedTuple):
-    """What one probe asks. Environments of Horizon share nothing (HOR-124). `owner`: whose credentials it shows."""
+    """What one probe asks. `group`: formats may keep subscriptions apart. `owner`: whose credentials it shows."""
 
     method: ProbeMethod
     url: str
-    environment: str = ""
+    group: str = ""
     owner: str = ""
 
 
 def asked_of(policy: Policy, breaker: BreakerPolicy) -> ProbeTarget:
     """What is asked for a lane with this policy."""
-    environment = policy.layout.environment if policy.layout is not None else ""
-    return ProbeTarget(breaker.method, policy.url, environment, _owner_of(policy.access))
+    return ProbeTarget(breaker.method, policy.url, policy.format.group, _owner_of(policy.access))
 
 
 def _owner_of(access: Access | None) -> str:

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 import msgspec
 
 from tidings.delivery.push.lane.entries import Parcel
-from tidings.delivery.push.policy.policy import BatchPolicy
+from tidings.delivery.push.policy.policy import BatchPolicy, Policy
+from tidings.delivery.push.request.formats import Laid
 from tidings.registry.delivery_options import BatchForm
 
 _TYPES = {
@@ -20,12 +21,16 @@ _TYPES = {
 }
 
 
-def batch_of(policy: BatchPolicy, parcels: Sequence[Parcel], headers: dict[str, str]) -> Parcel:
+def batch_of(policy: Policy, batch: BatchPolicy, parcels: Sequence[Parcel]) -> Parcel:
     """A batch as one parcel, the same for every try."""
     first = parcels[0]
-    body = b"[%b]" % b",".join(element_of(policy.form, parcel) for parcel in parcels)
-    named = {"content-type": _TYPES[policy.form], "tidings-batch-id": first.headers.get("tidings-delivery-id", "")}
-    return Parcel(first.number, first.offset, {**headers, **named}, body, published=first.published)
+    laid = policy.format.batch(parcels) if policy.format.has_batch else _batch(batch.form, parcels)
+    headers = {**policy.headers, **laid.headers, "tidings-batch-id": first.headers.get("tidings-delivery-id", "")}
+    return Parcel(first.number, first.offset, headers, laid.body, published=first.published)
+
+
+def _batch(form: BatchForm, parcels: Sequence[Parcel]) -> Laid:
+    return Laid({"content-type": _TYPES[form]}, b"[%b]" % b",".join(element_of(form, parcel) for parcel in parcels))
 
 
 def element_of(form: BatchForm, parcel: Parcel) -> bytes:

@@ -16,11 +16,11 @@ from tidings.delivery.push.policy.answers import answers_of
 from tidings.delivery.push.policy.presets import preset_of
 from tidings.delivery.push.policy.retries import RetryPolicy
 from tidings.delivery.push.request.credentials import Access
-from tidings.delivery.push.request.layouts import Form, OwnForm, form_of, identity_headers
+from tidings.delivery.push.request.formats import LaneFormat
+from tidings.delivery.push.request.hub_formats import BY_MODE, STREAMED
 from tidings.registry.credentials import is_sealed
 from tidings.registry.delivery_options import BatchForm, DeliveryOptions, Ordering, ProbeMethod, Tracking
-from tidings.registry.formats import Horizon
-from tidings.registry.model import ContentMode, Push, Stream
+from tidings.registry.model import ContentMode, Push
 from tidings.registry.rules.callbacks import is_reserved
 from tidings.registry.rules.retention import FOREVER, RetentionPeriod
 
@@ -77,7 +77,7 @@ class Policy(msgspec.Struct, frozen=True):
     """Everything an attempt for one subscription needs to know. `open_items`: how many may be begun and not final."""
 
     url: str
-    mode: Form
+    format: LaneFormat
     headers: Mapping[str, str]
     inflight: int
     open_items: int
@@ -93,7 +93,6 @@ class Policy(msgspec.Struct, frozen=True):
     access: Access | None = None
     tracking: Tracking = Tracking.ALL
     kept: RetentionPeriod = FOREVER
-    layout: Horizon | None = None
     streamed: bool = False
     connect_timeout: float | None = None
 
@@ -108,13 +107,20 @@ def _is_theirs(name: str, value: str) -> bool:
     return not is_reserved(name) and not is_sealed(value)
 
 
-def _headers(push: Push) -> dict[str, str]:
+def _format(push: Push, batch: BatchPolicy | None, own: LaneFormat | None) -> LaneFormat:
+    """A list of payloads is made of payloads; a list of events of events."""
+    if batch is None:
+        return own or BY_MODE[push.mode]
+    return own if own is not None and own.has_batch else BY_MODE[_MODES[batch.form]]
+
+
+def _headers(push: Push, own: LaneFormat | None) -> dict[str, str]:
     theirs = {name.lower(): value for name, value in push.headers.items() if _is_theirs(name, value)}
-    return {**theirs, **identity_headers(push.layout)}
+    return theirs if own is None else {**theirs, **own.headers}
 
 
-def policy_of(push: Push, defaults: PushSettings, kept: RetentionPeriod = FOREVER) -> Policy:
-    """What a push comes to. `kept`: how long its events count."""
+def policy_of(push: Push, defaults: PushSettings, kept: RetentionPeriod = FOREVER, own: LaneFormat | None = None) -> Policy:
+    """What a push comes to. `kept`: how long its events count. `own`: the format of its layout, if it has one."""
     preset = preset_of(push)
     ordering = _first(push.ordering, preset.ordering, Ordering.PARALLEL)
     batch = _batch(push, preset)
@@ -122,9 +128,8 @@ def policy_of(push: Push, defaults: PushSettings, kept: RetentionPeriod = FOREVE
     breaker = _breaker(push, preset, defaults)
     return Policy(
         url=push.url,
-        # A list of payloads is made of payloads; a list of events of events.
-        mode=form_of(push) if batch is None else _MODES[batch.form],
-        headers=_headers(push),
+        format=_format(push, batch, own),
+        headers=_headers(push, own),
         inflight=inflight,
         open_items=_open_items(preset, ordering, batch, inflight, defaults.open_items),
         attempt_timeout=_first(push.attempt_timeout, preset.attempt_timeout, defaults.attempt_timeout),
@@ -142,16 +147,15 @@ def policy_of(push: Push, defaults: PushSettings, kept: RetentionPeriod = FOREVE
         preset=push.preset,
         tracking=_first(push.tracking, preset.tracking, Tracking.ALL),
         kept=kept,
-        layout=push.layout,
         connect_timeout=_either(push.connect_timeout, preset.connect_timeout),
     )
 
 
-def stream_policy(stream: Stream, kept: RetentionPeriod) -> Policy:
+def stream_policy(kept: RetentionPeriod) -> Policy:
     """What a stream comes to: whatever its reader takes is delivered, and nothing is tried by itself."""
     return Policy(
         url="",
-        mode=OwnForm.STORED,
+        format=STREAMED,
         headers={},
         # How much is read ahead: there may be thousands of streams.
         inflight=4,
@@ -159,7 +163,6 @@ def stream_policy(stream: Stream, kept: RetentionPeriod) -> Policy:
         attempt_timeout=0.0,
         retry=RetryPolicy(tries=1, first=1.0, longest=1.0, answers=answers_of({"*": "delivered"})),
         kept=kept,
-        layout=stream.layout,
         streamed=True,
     )
 

@@ -18,7 +18,6 @@ from tidings.delivery.push.request import oauth
 from tidings.delivery.push.request.credentials import EXPIRED, NO_PROVIDER, REFUSED, UNREADABLE, Access, Failure, Shown
 from tidings.errors import Unavailable
 from tidings.registry.credentials import Basic, Credential, GatewayToken, GrantType, OAuth, Placement, TokenCredential
-from tidings.registry.formats import OWN_ENVIRONMENT
 from tidings.registry.model import Provider
 from tidings.registry.rules.credentials import secret_place
 
@@ -220,13 +219,12 @@ class CredentialCache:
 
 
 class Gateway:
-    """The hub's own tokens, each used again for most of its life. `usual`: the environment of who names none, or the hub's own."""
+    """The hub's own tokens, each used again for most of its life."""
 
-    def __init__(self, key: GatewayKey, settings: GatewaySettings, clock: Clock, usual: str = "") -> None:
+    def __init__(self, key: GatewayKey, settings: GatewaySettings, clock: Clock) -> None:
         self._key = key
         self._settings = settings
         self._clock = clock
-        self._usual = usual
         self._made: dict[Claims, tuple[str, float]] = {}
         self._signing = asyncio.Lock()
 
@@ -245,7 +243,7 @@ class Gateway:
         return token
 
     def _claims(self, credential: GatewayToken) -> Claims:
-        environment = self._usual if credential.environment in ("", OWN_ENVIRONMENT) else credential.environment
+        environment = credential.environment or self._settings.environment
         issuer, client = self._settings.issuer_in(environment), credential.client or self._settings.client_in(environment)
         return issuer, client, credential.request_path, credential.publisher, credential.subscriber
 

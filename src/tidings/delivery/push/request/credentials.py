@@ -10,8 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from tidings.registry.credentials import Consent, Credential, GatewayToken, SigningKey, is_sealed
-from tidings.registry.formats import Horizon
+from tidings.registry.credentials import Consent, Credential, SigningKey, is_sealed
 from tidings.registry.model import Push, Subscription
 from tidings.registry.rules.callbacks import is_reserved
 
@@ -61,30 +60,18 @@ class Credentials(Protocol):
         """The endpoint took a delivery. Called often; cheap."""
 
 
-def access_of(subscription: Subscription) -> Access | None:
-    """What this subscription shows its endpoint; None when it shows nothing."""
+def access_of(subscription: Subscription, otherwise: Credential | None = None) -> Access | None:
+    """What this subscription shows its endpoint; None when it shows nothing. `otherwise`: the credential without one of its own."""
     push = subscription.delivery
     if not isinstance(push, Push):
         return None
     headers = {name.lower(): value for name, value in push.headers.items() if is_sealed(value) and not is_reserved(name)}
     origin = "" if push.webhook is None else push.webhook.origin
-    credential = push.credential or _gateway_token(push.layout)
+    credential = push.credential or otherwise
     if not (headers or credential or push.signing or origin):
         return None
     owner = f"subscription/{subscription.name}"
     return Access(owner=owner, headers=headers, credential=credential, signing=push.signing, origin=origin)
-
-
-def _gateway_token(layout: Horizon | None) -> GatewayToken | None:
-    """What Horizon's layout says of itself: a token of the hub (HOR-110)."""
-    if layout is None:
-        return None
-    return GatewayToken(
-        request_path=layout.request_path,
-        publisher=layout.publisher,
-        subscriber=layout.subscriber,
-        environment=layout.environment,
-    )
 
 
 def awaits_consent(push: Push) -> bool:

@@ -1,4 +1,4 @@
-"""From lane entries to parcels: each entry laid out once for a content mode, with what a policy adds."""
+"""From lane entries to parcels: each entry laid out once for a format, with what a policy adds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.entries import EXPIRED, Item, Parcel
 from tidings.delivery.push.policy.policy import Policy
-from tidings.delivery.push.request.layouts import Laid, OwnForm, data_address, lay_out, with_address
+from tidings.delivery.push.request.formats import Laid, laid_out
 from tidings.delivery.push.store import DeliveryStore, LaneKey
 from tidings.ids import DeliveryIds
 from tidings.lanes.port import LaneEntry, LanePage, Lanes, Mark, PageLimit, StoredEntry
@@ -18,13 +18,12 @@ from tidings.registry.rules.retention import NEVER, RetentionPeriod
 
 
 class Parcels:
-    """Reads entries of lanes and lays them out. `hub` is the hub's own address."""
+    """Reads entries of lanes and lays them out."""
 
-    def __init__(self, lanes: Lanes, store: DeliveryStore, ids: DeliveryIds, hub: str = "") -> None:
+    def __init__(self, lanes: Lanes, store: DeliveryStore, ids: DeliveryIds) -> None:
         self._lanes = lanes
         self._store = store
         self._id_text = ids.text_of
-        self._hub = hub
 
     async def after(self, key: LaneKey, policy: Policy, after: Mark, limit: PageLimit) -> tuple[LanePage, Sequence[Parcel]]:
         """The next entries of a lane, as they were read and as they are sent."""
@@ -50,24 +49,23 @@ class Parcels:
         return self._laid_out(key, policy, entries)
 
     def _laid_out(self, key: LaneKey, policy: Policy, entries: Sequence[LaneEntry]) -> list[Parcel]:
-        own, mode, (lane, partition), id_text = policy.headers, policy.mode, key, self._id_text
-        ends_at, referring = _ending(policy.kept), mode is OwnForm.HORIZON_REFERENCE and policy.layout is not None
+        own, form, (lane, partition), id_text = policy.headers, policy.format, key, self._id_text
+        ends_at, shared, has_own = _ending(policy.kept), form.key, form.has_own
         parcels = []
         for number, (_, offset), stored in entries:
             named = id_text(lane, partition, offset)
             if stored is None:
                 parcels.append(Parcel(number, offset, {"tidings-delivery-id": named}, b"", EXPIRED))
                 continue
-            laid: Laid | None = stored.forms.get(mode)
+            laid: Laid | None = stored.forms.get(shared)
             if laid is None:
-                laid = stored.forms[mode] = lay_out(mode, stored.head, stored.data)
-            body = laid.body
-            if referring and policy.layout is not None:
-                body = with_address(body, data_address(self._hub, policy.layout) + named)
+                laid = laid_out(form, stored)
+            if has_own and not laid.fault:
+                laid = form.own(laid, stored, named)
             # What became a dead letter and left the log has its copy for as long as the copy lasts.
             ends = ends_at(partition, offset, stored.at) if stored.at else NEVER
             headers = {**own, **laid.headers, "tidings-delivery-id": named}
-            parcels.append(Parcel(number, offset, headers, body, laid.fault, stored.at, stored.key_hash, ends, stored))
+            parcels.append(Parcel(number, offset, headers, laid.body, laid.fault, stored.at, stored.key_hash, ends, stored))
         return parcels
 
 

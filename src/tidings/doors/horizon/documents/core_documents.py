@@ -20,8 +20,8 @@ from tidings.doors.horizon.documents.rovers import RequestedExposure, Rover
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.documents.subscriptions import RequestedSubscription
 from tidings.doors.horizon.door import WEEK
+from tidings.doors.horizon.layout import HorizonLayout
 from tidings.doors.horizon.names import SPECIFIED, subscription_id, subscription_name, team_of, topic_name
-from tidings.registry.formats import Horizon
 from tidings.registry.model import (
     DEFAULT_SCOPE,
     ApprovalMode,
@@ -121,7 +121,7 @@ def _subscription(
 
 def _delivery(standing: Environment, client: str, application: Rover, wish: RequestedSubscription) -> Delivery:
     exposing = standing.exposing(wish.event_type)
-    layout = Horizon(
+    layout = HorizonLayout(
         environment=standing.environment,
         subscription=subscription_id(standing.environment, wish.event_type, client),
         publisher=NOBODY if exposing is None else exposing[0],
@@ -131,8 +131,8 @@ def _delivery(standing: Environment, client: str, application: Rover, wish: Requ
         filtered=_filters(wish.trigger) or any(map(_filters, _applied(exposing, wish))),
     )
     if wish.callback is None:
-        return Stream(layout=layout)
-    return Push(url=wish.callback, layout=layout, **msgspec.structs.asdict(wish.wishes))
+        return Stream(layout=layout.kept())
+    return Push(url=wish.callback, layout=layout.kept(), **msgspec.structs.asdict(wish.wishes))
 
 
 def _filters(trigger: Scope) -> bool:

@@ -10,8 +10,8 @@ from tidings.doors.horizon.documents.findings import DocumentPart
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.documents.specifications import type_text, version_in
 from tidings.doors.horizon.documents.triggers import IN_TRIGGER, consumer_trigger
+from tidings.doors.horizon.layout import PayloadForm
 from tidings.registry.delivery_options import DeliveryOptions, ProbeMethod
-from tidings.registry.formats import PayloadForm
 from tidings.registry.model import Scope
 from tidings.registry.rules.callback_addresses import HORIZON, sink_fault
 

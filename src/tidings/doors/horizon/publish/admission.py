@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from tidings.access.principals import Principal, Right
+from tidings.doors.horizon.event_json import is_json
 from tidings.doors.horizon.names import PREFIX, ROVER, SPECIFIED, paper_name, topic_name
 from tidings.doors.horizon.publish.event_fields import violations
 from tidings.doors.horizon.refusals import Refusal
 from tidings.errors import EventFault, InvalidEvent, Malformed, NotFound
 from tidings.events import json_text
-from tidings.events.horizon import is_json
 from tidings.ingest.admission import UNCHECKED, Admission
 from tidings.ingest.intake import Intake
 from tidings.registry.model import Name, Paper

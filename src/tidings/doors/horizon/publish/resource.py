@@ -16,6 +16,7 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.access.principals import Principal
 from tidings.clock import Instant, rfc3339
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.horizon.event_json import is_json
 from tidings.doors.horizon.names import ENVIRONMENT, PUBLISHER, environment_of
 from tidings.doors.horizon.publish import admission
 from tidings.doors.horizon.publish.event_fields import is_sound
@@ -24,7 +25,6 @@ from tidings.doors.horizon.refusals import Refusal, mistake, plain_refusal, refu
 from tidings.errors import InvalidEvent, Malformed, TidingsError, Unavailable
 from tidings.events import content_types, json_text
 from tidings.events.headers import RawHeaders
-from tidings.events.horizon import is_json
 from tidings.events.model import PLAIN, TEXT, VALUE, Event
 from tidings.events.structured import payload_of
 from tidings.ingest.admission import Admission

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidings.delivery.push.request.layouts import data_address, identity_headers
 from tidings.delivery.sse.socket_protocol import StreamEntry
+from tidings.doors.horizon.event_json import horizon_json, horizon_reference
+from tidings.doors.horizon.layout import HorizonLayout, PayloadForm
 from tidings.doors.sse.response import W3C
-from tidings.events.horizon import horizon_json, horizon_reference
 from tidings.events.json_lines import compacted
 from tidings.events.model import Event
 from tidings.events.stored import event_from
-from tidings.registry.formats import Horizon, PayloadForm
 
 PLAIN = "application/stream+json"
 OFFSET_ID = "x-pubsub-offset-id"
@@ -24,7 +23,7 @@ def content_type(accept: bytes | None) -> str:
     return W3C if accept is not None and accept.strip().lower() == W3C.encode() else PLAIN
 
 
-def framing(kind: str, layout: Horizon, hub: str, *, headers: bool) -> Callable[[StreamEntry], bytes]:
+def framing(kind: str, layout: HorizonLayout, hub: str, *, headers: bool) -> Callable[[StreamEntry], bytes]:
     """How entries are written in this kind of stream."""
     body = _body(layout, hub, headers)
     if kind == W3C:
@@ -32,8 +31,8 @@ def framing(kind: str, layout: Horizon, hub: str, *, headers: bool) -> Callable[
     return lambda entry: body(entry) + b"\n"
 
 
-def _body(layout: Horizon, hub: str, headers: bool) -> Callable[[StreamEntry], bytes]:
-    identity, address = identity_headers(layout), data_address(hub, layout)
+def _body(layout: HorizonLayout, hub: str, headers: bool) -> Callable[[StreamEntry], bytes]:
+    identity, address = layout.identity, layout.data_address(hub)
 
     def write(entry: StreamEntry) -> bytes:
         event = event_from(entry.head, entry.data)
@@ -44,7 +43,7 @@ def _body(layout: Horizon, hub: str, headers: bool) -> Callable[[StreamEntry], b
     return write
 
 
-def _compact(event: Event, layout: Horizon) -> bytes:
+def _compact(event: Event, layout: HorizonLayout) -> bytes:
     """The event without the insignificant white space of its payload (FEED-26)."""
     return compacted(horizon_json(event, parsed=layout.filtered))
 

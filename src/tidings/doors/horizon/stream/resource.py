@@ -15,6 +15,7 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.clock import rfc3339
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.horizon.callers import Client, entered, identified
+from tidings.doors.horizon.layout import HorizonLayout
 from tidings.doors.horizon.names import subscription_name
 from tidings.doors.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
 from tidings.doors.horizon.stream.frames import content_type, framing
@@ -25,7 +26,6 @@ from tidings.doors.sse.lane_stream import terminate
 from tidings.doors.sse.message_ids import last_seen
 from tidings.doors.sse.response import W3C, StreamLimits, StreamRequest, Style, answer_stream
 from tidings.errors import Conflict, EventFault, Forbidden, InvalidDocument, NotFound, TidingsError
-from tidings.registry.formats import Horizon
 from tidings.registry.model import Stream, Subscription
 from tidings.server.asgi import Receive, Scope, Send
 
@@ -175,9 +175,9 @@ _HOLDER = Client(id="", realm="", admin=False, unchecked=True, writes=False)
 """Stands for whoever holds a ticket: it says itself what it is good for."""
 
 
-def _layout(subscription: Subscription) -> Horizon:
+def _layout(subscription: Subscription) -> HorizonLayout:
     assert isinstance(subscription.delivery, Stream) and subscription.delivery.layout is not None
-    return subscription.delivery.layout
+    return subscription.delivery.layout.read(HorizonLayout)
 
 
 def _last_event(query: Query, headers: Headers) -> str:

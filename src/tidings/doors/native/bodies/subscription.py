@@ -22,7 +22,7 @@ from tidings.doors.native.bodies.projection import ProjectBody, projection_from,
 from tidings.doors.native.bodies.wire import Duration, Labels, Wire, time_of
 from tidings.doors.native.delivery.webhooks import Handshake, policy_in
 from tidings.errors import Malformed
-from tidings.registry.formats import Horizon
+from tidings.registry.formats import Layout
 from tidings.registry.model import (
     ContentMode,
     Delivery,
@@ -198,7 +198,7 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
     )
 
 
-def _layout(standing: Subscription | None) -> Horizon | None:
+def _layout(standing: Subscription | None) -> Layout | None:
     """A layout is its door's: what a subscription has, it keeps."""
     return None if standing is None or isinstance(standing.delivery, Pull) else standing.delivery.layout
 

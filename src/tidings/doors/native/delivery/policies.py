@@ -41,13 +41,14 @@ def _view(parts: ApiParts, subscription: Subscription) -> PolicyView:
     push = _pushed(subscription)
     kept = Retentions(parts.snapshot, parts.settings.topics.retention).of(subscription)
     policy = policy_of(push, parts.settings.push, kept)
-    return PolicyView(wished=PolicyBody(**shown_wishes(push)), in_force=_in_force(policy))
+    return PolicyView(wished=PolicyBody(**shown_wishes(push)), in_force=_in_force(policy, push))
 
 
-def _in_force(policy: Policy) -> dict[str, Any]:
+def _in_force(policy: Policy, push: Push) -> dict[str, Any]:
     """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
-    hidden = ("url", "headers", "kept", "layout")
+    plain["mode"] = policy.format.key if push.layout is None else push.layout.format
+    hidden = ("url", "headers", "kept", "format")
     return {to_camel(name): _in_camel_case(value) for name, value in plain.items() if name not in hidden and value is not None}
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.builders import an_event
-from tidings.events.horizon import horizon_json, horizon_reference
+from tidings.doors.horizon.event_json import horizon_json, horizon_reference
 
 
 def test_members_stand_in_horizons_order_and_others_are_left_out() -> None:
