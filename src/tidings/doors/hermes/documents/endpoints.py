@@ -15,7 +15,7 @@ MASK = "*****"
 VARIABLE = re.compile(r"\{([^{}]+)\}")
 
 
-class Endpoint(NamedTuple):
+class HermesEndpoint(NamedTuple):
     """An endpoint without its password. `shown` is how it is told to others, `secret` the password that came, None: masked."""
 
     url: str
@@ -29,16 +29,16 @@ class Endpoint(NamedTuple):
         return Basic(user=self.user, password=self.secret) if self.user and self.secret is not None else None
 
 
-def endpoint(text: str) -> Endpoint | None:
+def endpoint(text: str) -> HermesEndpoint | None:
     """The endpoint that a document names; None when its form is wrong."""
     url, basic = taken_out(text)
     sample = VARIABLE.sub("x", url)
     if url_fault(sample) is not None or "_" in (urlsplit(sample).hostname or ""):
         return None
     if basic is None:
-        return Endpoint(url, url, "", None)
+        return HermesEndpoint(url, url, "", None)
     if not basic.user or ":" in basic.user:
         return None
     parts = urlsplit(url)
     shown = urlunsplit(parts._replace(netloc=f"{quote(basic.user)}:{MASK}@{parts.netloc}"))
-    return Endpoint(url, shown, basic.user, None if basic.password == MASK else basic.password)
+    return HermesEndpoint(url, shown, basic.user, None if basic.password == MASK else basic.password)

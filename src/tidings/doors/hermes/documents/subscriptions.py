@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidings.doors.hermes.documents.endpoints import INVALID, Endpoint, endpoint
+from tidings.doors.hermes.documents.endpoints import INVALID, HermesEndpoint, endpoint
 from tidings.doors.hermes.documents.fields import Fields, fields_of, refuse_faults
 from tidings.doors.hermes.documents.filters import read_filters
 from tidings.doors.hermes.documents.oauth import MASK, oauth_of, oauth_policy
@@ -36,7 +36,7 @@ class SubscriptionRequest(NamedTuple):
     """A subscription's document as it is kept and shown, and what of it is not: the endpoint and secrets as they came."""
 
     document: dict[str, Any]
-    endpoint: Endpoint
+    endpoint: HermesEndpoint
     oauth: Mapping[str, Any] | None
     warnings: Sequence[str]
 
@@ -159,7 +159,7 @@ def _credential(request: SubscriptionRequest, standing: Subscription | None) -> 
     return found
 
 
-def _kept_basic(found: Endpoint, push: Push | None, known: Credential | None) -> Basic:
+def _kept_basic(found: HermesEndpoint, push: Push | None, known: Credential | None) -> Basic:
     if push is None or not isinstance(known, Basic) or push.url != found.url or known.user != found.user:
         raise invalid([("Subscription.endpoint", _ENDPOINT_MASKED)])
     return known
