@@ -287,6 +287,23 @@ def test_a_filter_can_be_tried(shell: Shell, tmp_path: Path) -> None:
     assert shell("filter", "test", "total > 5").code == 2
 
 
+def test_a_filter_is_converted(shell: Shell) -> None:
+    text = 'domain = "nl.vng.zaken" and (type = "a" or type = "b")'
+    written = [{"exact": {"domain": "nl.vng.zaken"}}, {"any": [{"exact": {"type": "a"}}, {"exact": {"type": "b"}}]}]
+    converted = shell("filter", "convert", "--to", "vng", text)
+    assert (converted.code, json.loads(converted.out)) == (0, {"all": written})
+    back = shell("filter", "convert", "--to", "cesql", "--dialect", "vng", "-", stdin=converted.out)
+    assert back.out == "domain = 'nl.vng.zaken' AND (type = 'a' OR type = 'b')\n"
+    told = shell("filter", "convert", "--to", "horizon", "total >= 0.10")
+    assert (json.loads(told.out), "decided differently at total" in told.err) == (
+        {"ge": {"field": "$.total", "value": 0.10}},
+        True,
+    )
+    refused = shell("filter", "convert", "--to", "hermes", "total >= 1")
+    assert (refused.code, "this cannot be said in hermes" in refused.err) == (2, True)
+    assert shell("filter", "convert", "--to", "nosuch", "true").code == 2
+
+
 @pytest.mark.parametrize(
     ("filter", "event", "said"),
     [

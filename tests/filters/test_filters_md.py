@@ -11,6 +11,7 @@ import pytest
 from tidings.errors import FilterSyntaxError
 from tidings.events.model import Event
 from tidings.filters import Filter, explain, matches, parse
+from tidings.filters.conversion import convert
 from tidings.filters.dialects import DIALECTS
 
 PAGE = (Path(__file__).parents[2] / "FILTERS.md").read_text("utf-8")
@@ -58,9 +59,22 @@ def test_the_page_shows_the_explanation(example: str) -> None:
     assert str(explain(parse("where", text), the_event())) == told.rstrip("\n")
 
 
+def test_the_page_shows_conversions() -> None:
+    (block,) = (block for name, block in BLOCKS if name == "conversion")
+    for example in block.rstrip("\n").split("\n\n"):
+        (source, raw), (target, said) = ([part.strip() for part in line.split("|", 1)] for line in example.splitlines())
+        written = convert(source, raw, target).filter
+        assert written == (said if isinstance(written, str) else json.loads(said))
+
+
 def test_every_kind_of_example_is_on_the_page() -> None:
     kinds = {name for name, _ in BLOCKS}
     assert {"json event", "explain", "cloudevents holds"} <= kinds
     assert {f"{dialect} holds" for dialect in DIALECTS} <= kinds
     assert {f"{dialect} {verdict}" for dialect in ("where", "cesql", "eventbridge") for verdict in VERDICTS} <= kinds
-    assert kinds <= {"json event", "explain", *(f"{dialect} {verdict}" for dialect in DIALECTS for verdict in VERDICTS)}
+    assert kinds <= {
+        "json event",
+        "explain",
+        "conversion",
+        *(f"{dialect} {verdict}" for dialect in DIALECTS for verdict in VERDICTS),
+    }

@@ -1,4 +1,4 @@
-"""`tidings filter test` and `tidings explain`: whether a filter matches an event, who gets an event, and why."""
+"""`tidings filter test|convert` and `tidings explain`: whether a filter matches, how other dialects say it, who gets an event."""
 
 from __future__ import annotations
 
@@ -44,6 +44,34 @@ def test(
         say(found["text"])
         print_warnings(found)
     return DONE if found["matches"] else FAILED
+
+
+@command(filters, "convert", failed=MISCONFIGURED)
+def convert(
+    hub: Hub,
+    filter: Annotated[str, typer.Argument(metavar="FILTER", help=f"The filter: {GIVEN}.")],
+    to: Annotated[str, typer.Option("--to", help="vng, cloudevents, cesql, where, horizon, hermes or eventbridge.")],
+    dialect: Annotated[
+        str,
+        typer.Option(
+            "--dialect", help="Dialect of the filter; without it, `where`, and with --to vng `logical`: see FILTERS.md."
+        ),
+    ] = "",
+) -> int:
+    """Write a filter in another dialect, or say why it cannot be said there.
+
+    Exit code 0: it is written; 2: it cannot be said there, or cannot be read; 3: no hub answers.
+    """
+    source = dialect or ("logical" if to == "vng" else "where")
+    asked = {"dialect": source, "filter": _filter(given(filter, "the filter")), "to": to}
+    found = _asked(hub, "/api/filters/convert", asked)
+    if hub.json:
+        print_json(found)
+        return DONE
+    written = found["filter"]
+    say(written if isinstance(written, str) else msgspec.json.format(msgspec.json.encode(written), indent=2).decode())
+    print_warnings({"warnings": [f"decided differently at {difference}" for difference in found["differences"]]})
+    return DONE
 
 
 def explain(

@@ -61,6 +61,7 @@ ROUTES = {
     "/api/asides": {"get"},
     "/api/changes": {"get"},
     "/api/filters/test": {"post"},
+    "/api/filters/convert": {"post"},
     "/api/apply": {"post"},
     "/api/feeds/{feed}/cursorsets": {"get"},
     "/api/feeds/{feed}/cursorsets/{name}": {"delete"},

@@ -1,11 +1,11 @@
-"""Trying a filter: `POST /api/filters/test` says whether it matches an event, and why."""
+"""Filters alone: `POST /api/filters/test` says whether one matches an event, and why; `…/convert` writes it in another dialect."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Protocol
 
 import msgspec
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 
 from tidings.access.principals import Right
@@ -18,6 +18,10 @@ from tidings.events.attribute_rules import checked
 from tidings.events.model import Event
 
 router = APIRouter(tags=["filters"])
+
+
+_exact = msgspec.json.Encoder(decimal_format="number").encode
+"""Writes a number with all its digits, as a number."""
 
 
 async def _sent(request: Request) -> bytes:
@@ -60,6 +64,33 @@ async def test_filter(body: TestBody, sent: Sent, parts: PartsOf, caller: Caller
     explanation = filters.explain(parsed, event_of(body, sent))
     warnings = list(map(str, advice(dialect, written, parsed)))
     return TestView(**explanation.as_json(), text=str(explanation), warnings=warnings or None)
+
+
+class ConvertBody(Wire):
+    """A filter, the dialect it is written in, and the one it shall be written in."""
+
+    dialect: str = Field(description="A dialect of FILTERS.md, or `logical`: like `where`, but a bare name is an attribute.")
+    filter: Any
+    to: str = Field(description="vng, cloudevents, cesql, where, horizon, hermes or eventbridge.")
+
+
+class ConvertedView(Wire):
+    """The filter as it is written in the other dialect."""
+
+    dialect: str
+    filter: Any
+    differences: list[str] = Field(description="Events of these kinds are decided differently; empty: none are.")
+
+
+@router.post("/api/filters/convert", response_model=ConvertedView)
+async def convert_filter(body: ConvertBody, parts: PartsOf, caller: Caller) -> Response:
+    """Write a filter in another dialect, or say why it cannot be said there. Nothing is stored."""
+    caller.require(Right.SUBSCRIBE)
+    from tidings.filters.conversion import convert
+
+    converted = convert(body.dialect, body.filter, body.to, parts.regex)
+    answer = {"dialect": body.to, "filter": converted.filter, "differences": list(map(str, converted.differences))}
+    return Response(_exact(answer), media_type="application/json")
 
 
 def _written(body: TestBody) -> tuple[str, Any]:
