@@ -16,9 +16,10 @@ import msgspec
 from tidings.clock import Instant
 from tidings.config import PushSettings
 from tidings.delivery.push.around import Around
+from tidings.delivery.push.attempts import Attempts
 from tidings.delivery.push.breakers import Breakers
 from tidings.delivery.push.egress.probes import Probes
-from tidings.delivery.push.egress.sender import Sender, SendTarget
+from tidings.delivery.push.egress.sender import Sender
 from tidings.delivery.push.fair_schedule import Schedule
 from tidings.delivery.push.lane.batches import batch_of
 from tidings.delivery.push.lane.breaker import Status
@@ -31,7 +32,7 @@ from tidings.delivery.push.lane.window import Window
 from tidings.delivery.push.lane_sweep import neglected
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.outcomes import Outcomes
-from tidings.delivery.push.policy.decision import BAD_URL, DisableLane, Outcome, Park, RetryAt, Verdict
+from tidings.delivery.push.policy.decision import DisableLane, Outcome, Park, RetryAt, Verdict
 from tidings.delivery.push.policy.policy import Policy, policy_of, stream_policy
 from tidings.delivery.push.refills import Refills
 from tidings.delivery.push.request.credentials import access_of, awaits_consent
@@ -71,7 +72,7 @@ class Engine:
     def __init__(self, settings: PushSettings, lanes: Lanes, store: DeliveryStore, sender: Sender, around: Around) -> None:
         self._settings = settings
         self._source = lanes
-        self._sender = sender
+        self._attempts = Attempts(sender)
         self._clock = around.clock
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
@@ -280,16 +281,9 @@ class Engine:
     async def _work(self, job: Job | None) -> None:
         """Make attempts, one after the other, as long as somebody has a turn."""
         while job is not None:
-            lane, items, parcel, policy = job
-            parcel.headers["tidings-attempt"] = str(items[0].tries + 1)
-            target = lane.target or self._target_of(lane, policy)
+            lane = job.lane
             try:
-                if policy.format.has_attempt:
-                    outcome = await self._send_with_own_part(job, target)
-                else:
-                    outcome = (
-                        await self._sender.send(target, parcel.headers, parcel.body) if target else await self._no_target()
-                    )
+                outcome = await self._attempts.made(job)
             except Exception:  # the top of a task: one bad attempt must not take a slot with it for ever
                 logger.exception("an attempt for %s failed inside the hub", lane.name)
                 outcome = Outcome(cause="internal-error")
@@ -332,30 +326,6 @@ class Engine:
     def _progress(self, lane: PushLane) -> None:
         if self._breakers.progress(lane):
             self.judge(lane)
-
-    def _target_of(self, lane: PushLane, policy: Policy) -> SendTarget | None:
-        """Where an attempt goes; None: its address cannot be read."""
-        target = _target(policy.url, policy)
-        if policy is lane.policy:
-            lane.target = target
-        return target
-
-    async def _send_with_own_part(self, job: Job, target: SendTarget | None) -> Outcome:
-        """Make an attempt that has something of its own."""
-        _, items, parcel, policy = job
-        part = policy.format.attempt(parcel, items[0].tries)
-        if part.cause:
-            return await self._no_target(part.cause)
-        if part.url:
-            target = _target(part.url, policy)
-        if target is None:
-            return await self._no_target()
-        body = parcel.body if part.body is None else part.body
-        return await self._sender.send(target, {**parcel.headers, **part.headers}, body)
-
-    async def _no_target(self, cause: str = BAD_URL) -> Outcome:
-        await asyncio.sleep(0)
-        return Outcome(cause=cause)
 
     def _next(self) -> Job | None:
         """The next attempt, of the lane whose turn it is."""
@@ -505,13 +475,6 @@ class Engine:
         if lane.alarm == at:
             lane.alarm = math.inf
             self.judge(lane)
-
-
-def _target(url: str, policy: Policy) -> SendTarget | None:
-    try:
-        return SendTarget(url, *policy.patience, access=policy.access)
-    except ValueError:
-        return None
 
 
 def _parcel(item: Item) -> Parcel:
