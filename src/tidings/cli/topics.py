@@ -33,6 +33,12 @@ def create(
     max_event_bytes: Annotated[str | None, typer.Option(help='Largest event, such as "64KiB".')] = None,
     duplicates: Annotated[str | None, typer.Option(help='Duplicate check: "off", a window such as "24h", "forever".')] = None,
     schema: Annotated[Path | None, typer.Option(help="File with a JSON Schema for the data of events.")] = None,
+    avro: Annotated[
+        Path | None, typer.Option(help="File with an Avro schema: payloads are Avro, and may be published as JSON.")
+    ] = None,
+    compatibility: Annotated[
+        str | None, typer.Option(help='What a new Avro schema must agree with: "backward", "forward", "full", "none".')
+    ] = None,
     partitions: Annotated[int | None, typer.Option(help="Partitions of its feed; only for a new topic.")] = None,
     feed: Annotated[
         Path | None, typer.Option(help="JSON file with settings of its feed: versions, aliases, v1Data and so on.")
@@ -49,6 +55,7 @@ def create(
         "maxEventBytes": max_event_bytes,
         "duplicates": duplicates,
         "schema": read_json(schema) if schema else None,
+        "avro": given({"schema": read_json(avro) if avro else None, "compatibility": compatibility}) or None,
         "feed": settings | given({"partitions": partitions}) or None,
     }
     stored = hub.client.patch(f"/api/topics/{segment(name)}", changed(wanted, reset))

@@ -20,6 +20,7 @@ from tidings.events.plain import Unnamed, published
 from tidings.events.schema import Schema
 from tidings.events.stored import head_of
 from tidings.ids import NewId
+from tidings.ingest.avro_payloads import AdmittedAvro
 from tidings.ingest.duplicates import window_of
 from tidings.log.port import Draft
 from tidings.log.position import TopicNumber
@@ -34,7 +35,7 @@ class Admission:
 
     `longest_event`: how long an event may be as compact JSON where the topic's feed has a limit.
     `source` is given to plain events, which name none themselves; `largest_body` bounds a request, single event or batch.
-    `labels` are the topic's own, for doors that have rules about them.
+    `labels` are the topic's own, for doors that have rules about them. `avro`: what payloads become where they are Avro.
     """
 
     name: Name
@@ -49,6 +50,7 @@ class Admission:
     exposure: Exposure | None
     longest_event: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    avro: AdmittedAvro | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def admission_of(topic: Topic, exposure: Exposure | None, defaults: TopicSetting
         exposure=exposure,
         longest_event=_longest_event(topic.feed),
         labels=topic.labels,
+        avro=None if topic.avro is None else AdmittedAvro(topic.avro),
     )
 
 

@@ -25,12 +25,14 @@ class Submission:
 
     `payloads`: what the door has parsed of the payloads already, so that a schema is checked without parsing them again;
     `UNCHECKED` for a payload that the schema does not apply to. None: the door has parsed nothing.
+    `schema_version`: the version of the topic's Avro schema that the publisher names; None: the newest.
     """
 
     admission: Admission
     events: Sequence[Event]
     at: Instant
     payloads: Sequence[Any] | None = None
+    schema_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,12 @@ class Intake:
     async def accept(self, submission: Submission) -> Sequence[Position]:
         """Append all events or none; durable when it returns. Events that the topic has already are left out of the answer.
 
-        Raises InvalidEvent where the topic's schema does not hold, TooLarge, DuplicateEvent for other content under a known id,
-        and Unavailable when the log cannot take them now. Calling it twice appends twice unless the topic looks for duplicates.
+        Raises InvalidEvent where the topic's schema does not hold, Malformed for an unknown version of it, TooLarge,
+        DuplicateEvent for other content under a known id, and Unavailable when the log cannot take them now. Calling it twice appends twice unless the topic looks for duplicates.
         """
         admission, events = submission.admission, submission.events
+        if admission.avro is not None:
+            events = admission.avro.admitted(events, submission.schema_version)
         drafts = drafts_of(admission, events, submission.at, submission.payloads)
         if not drafts:
             return ()

@@ -104,3 +104,37 @@ def test_unknown_paths_and_methods_are_problems(api: ApiProcess) -> None:
             "application/problem+json",
             path,
         )
+
+
+def a_schema(*names: str) -> dict[str, object]:
+    fields = [{"name": name, "type": "int", "default": 0} for name in names]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+def test_a_topic_with_avro_payloads_shows_its_newest_schema_and_lists_all(api: ApiProcess) -> None:
+    made = api.call("PUT", "/api/topics/avro", {"avro": {"schema": a_schema("a")}})
+    assert (made.status, made.json["avro"]) == (201, {"schema": a_schema("a"), "compatibility": "backward", "version": 1})
+    assert api.call("PUT", "/api/topics/avro", made.json).json == made.json
+    patched = api.call("PATCH", "/api/topics/avro", {"avro": {"schema": a_schema("a", "b")}})
+    assert (patched.json["avro"]["version"], patched.json["avro"]["schema"]) == (2, a_schema("a", "b"))
+    assert api.call("PATCH", "/api/topics/avro", {"avro": {"compatibility": "full"}}).json["avro"]["version"] == 2
+    listed = api.call("GET", "/api/topics/avro/schema-versions").json["versions"]
+    assert listed == [{"version": 1, "schema": a_schema("a")}, {"version": 2, "schema": a_schema("a", "b")}]
+    assert api.call("GET", "/api/topics/missing/schema-versions").status == 404
+
+
+@pytest.mark.parametrize(
+    ("avro", "attribute", "words"),
+    [
+        ({"schema": {"type": "record"}}, "avro.schema", "a name is missing"),
+        ({"schema": {"type": "record", "name": "R", "fields": [{"name": "b", "type": "int"}]}}, "avro.schema", "no default"),
+        ({"schema": "int", "compatibility": "sideways"}, "avro.compatibility", "backward"),
+        (None, "avro", "keeps its Avro schemas"),
+    ],
+)
+def test_a_schema_that_cannot_be_is_refused_with_the_reason(api: ApiProcess, avro: object, attribute: str, words: str) -> None:
+    api.call("PATCH", "/api/topics/strict", {"avro": {"schema": a_schema("a")}})
+    answer = api.call("PUT", "/api/topics/strict", {"avro": avro})
+    assert (answer.status, answer.json["errors"][0]["attribute"]) == (400, attribute)
+    assert words in answer.json["errors"][0]["detail"]
+    assert api.call("GET", "/api/topics/strict").json["avro"]["version"] == 1

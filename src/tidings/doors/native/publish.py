@@ -17,6 +17,7 @@ from tidings.doors.query_parameters import refuse_unknown
 from tidings.errors import TidingsError
 from tidings.ids import random_id
 from tidings.ingest.admission import Admission, Arrival, check_publisher, events_of
+from tidings.ingest.avro_payloads import version_in
 from tidings.ingest.intake import Submission
 from tidings.log.position import Position
 from tidings.problems import problem_of, unexpected
@@ -69,7 +70,9 @@ class NativePublish:
         body = await read_body(headers, receive, admission.largest_body, parts.body_budget)
         arrival = Arrival(by, parts.clock.now(), headers, body, random_id)
         events = events_of(admission, arrival)
-        return admission, len(events), await self._intake.accept(Submission(admission, events, arrival.at))
+        version = None if admission.avro is None else version_in(headers)
+        submission = Submission(admission, events, arrival.at, schema_version=version)
+        return admission, len(events), await self._intake.accept(submission)
 
 
 def _receipt(count: int, positions: Sequence[Position]) -> bytes:

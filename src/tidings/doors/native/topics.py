@@ -11,6 +11,7 @@ from pydantic import Field
 from tidings.access.principals import Principal, Right
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.native.bodies.avro import AvroBody, SchemaVersionView, avro_from, avro_view, version_view
 from tidings.doors.native.bodies.feed import FeedBody, feed_from, feed_view
 from tidings.doors.native.bodies.wire import Duration, Labels, Size, Wire, name_in_path, same_name
 from tidings.doors.native.callers import Caller, PartsOf, sees_topic, topic_of
@@ -22,7 +23,7 @@ from tidings.registry.rules import parse_name
 
 router = APIRouter(tags=["topics"])
 
-WHOLE = frozenset({"schema"})
+WHOLE = frozenset({"schema", "avro.schema"})
 """Members that a patch replaces."""
 
 
@@ -42,6 +43,9 @@ class TopicBody(Wire):
     json_schema: dict[str, Any] | None = Field(
         None, alias="schema", description="A JSON Schema that the data of events must satisfy."
     )
+    avro: AvroBody | None = Field(
+        default=None, description="Payloads are Avro, written by this schema. Not together with `schema`."
+    )
     labels: Labels = Field(default_factory=dict)
     feed: FeedBody = Field(default_factory=FeedBody, description="How the topic is read as a feed.")
 
@@ -50,6 +54,12 @@ class TopicView(TopicBody):
     """A topic as it is."""
 
     name: str
+
+
+class SchemaVersions(Wire):
+    """Versions of an Avro schema."""
+
+    versions: list[SchemaVersionView]
 
 
 class TopicList(Wire):
@@ -68,6 +78,7 @@ def topic_from(name: Name, body: TopicBody) -> Topic:
         duplicates=body.duplicates,
         key_attribute=body.key_attribute,
         schema=body.json_schema,
+        avro=None if body.avro is None else avro_from(body.avro),
         labels=body.labels,
         feed=feed_from(body.feed),
     )
@@ -83,6 +94,7 @@ def view_of(topic: Topic) -> TopicView:
         duplicates=topic.duplicates,
         key_attribute=topic.key_attribute,
         schema=None if topic.schema is None else dict(topic.schema),
+        avro=None if topic.avro is None else avro_view(topic.avro),
         labels=dict(topic.labels),
         feed=feed_view(topic.feed),
     )
@@ -123,6 +135,13 @@ async def _stored(
     (stored,) = await registry_changes.put(parts, [wanted], caller.name, guard)
     assert isinstance(stored, Topic)
     return view_of(stored)
+
+
+@router.get("/api/topics/{name:path}/schema-versions")
+async def list_schema_versions(name: str, parts: PartsOf, caller: Caller) -> SchemaVersions:
+    """The versions of the topic's Avro schema, oldest first; none where its payloads are not Avro."""
+    topic = topic_of(parts, caller, name)
+    return SchemaVersions(versions=[version_view(one) for one in topic.avro.versions] if topic.avro else [])
 
 
 @router.get("/api/topics/{name:path}")
