@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tidings.ingest.counters import PublishCounters
+from tidings.observe import metrics
 from tidings.observe.metrics import counter, exposition, gauge
 from tidings.observe.part_status import PartStatus, read_faces
 
@@ -29,6 +31,13 @@ def test_counters_of_all_boards_stand_together(tmp_path: Path) -> None:
 def test_a_counter_keeps_its_name_and_its_sentence() -> None:
     text = exposition([], [counter("tidings_published_total", 6, topic="orders")])
     assert "# HELP tidings_published_total Events acknowledged, by topic.\n# TYPE tidings_published_total counter\n" in text
+
+
+def test_every_figure_is_told_in_a_sentence() -> None:
+    source = Path(metrics.__file__).parents[1]
+    named = {name for file in source.rglob("*.py") for name in re.findall(r'"(tidings_[a-z_]+)"', file.read_text())}
+    assert named >= {"tidings_inflight", "tidings_published_total"}
+    assert {name for name in named if name.rstrip("_") != "tidings"} <= metrics.HELP.keys()
 
 
 def test_odd_label_values_are_escaped(tmp_path: Path) -> None:

@@ -76,7 +76,26 @@ def print_document(document: Mapping[str, Any]) -> None:
     width = max((len(key) for key in document), default=0)
     for key, value in document.items():
         if value not in (None, "", {}, []):
-            print(f"{key.ljust(width)}  {_text(value)}")
+            shown = duration_text(value) if key == "retention" else _text(_given(value))
+            print(f"{key.ljust(width)}  {shown}")
+
+
+def duration_text(seconds: float | None) -> str:
+    """A duration as it is written in commands and settings."""
+    if seconds is None:
+        return "default"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def _given(value: Any) -> Any:
+    """What is nested, without members that say nothing."""
+    if not isinstance(value, dict):
+        return value
+    inner = {name: _given(one) for name, one in value.items()}
+    return {name: one for name, one in inner.items() if one not in (None, "", {}, [])}
 
 
 def _text(value: object) -> str:

@@ -10,7 +10,7 @@ import typer
 from tidings.cli.hub_command import Hub, command
 from tidings.cli.input_text import json_in
 from tidings.cli.members import Reset, changed, given
-from tidings.cli.output import print_document, print_json, print_table, say
+from tidings.cli.output import duration_text, print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, NotFound
 
@@ -69,7 +69,7 @@ def list_all(hub: Hub) -> None:
     if hub.json:
         print_json(found)
     else:
-        rows = [(one["name"], _duration(one.get("retention")), one.get("description", "")) for one in found["topics"]]
+        rows = [(one["name"], duration_text(one.get("retention")), one.get("description", "")) for one in found["topics"]]
         print_table(("topic", "retention", "description"), rows, empty="no topics yet: `tidings topic create NAME`")
 
 
@@ -99,12 +99,3 @@ def read_json(file: Path) -> Any:
         raise NotFound(f"the file cannot be read: {error.strerror}", at=str(file)) from error
     except UnicodeDecodeError as error:
         raise Malformed("the file cannot be read: it is not UTF-8", at=str(file)) from error
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "default"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"

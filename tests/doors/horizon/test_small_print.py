@@ -182,6 +182,25 @@ def test_the_query_of_a_callback_is_shown_to_its_subscriber_alone(api: ApiProces
     (pending,) = owner.call("GET", "/horizon/v1/queries/approvals").json["items"]
     assert "secret" not in str(pending)
     assert "secret" not in owner.call("GET", "/horizon/v1/queries/subscriptions").body.decode()
+    root = Door(api, "root")
+    name = f"horizon%2Fqueries:{part['subscriptionId']}"
+    assert root.call("GET", f"/api/subscriptions/{name}").json["delivery"]["url"] == "https://bill.example/in?…"
+    assert "key=secret" not in root.call("GET", "/api/subscriptions").body.decode()
+
+
+def test_the_audit_log_leaves_out_the_queries_of_callbacks(api: ApiProcess) -> None:
+    root = Door(api, "root")
+    root.call("PUT", "/api/topics/audited", {})
+    push = {"topic": "audited", "delivery": {"kind": "push", "url": "https://shop.example/in?key=audit-secret"}}
+    assert root.call("PUT", "/api/subscriptions/audited", push).status == 201
+    Door(api, OTHER, "audits").applied(
+        a_rover("bill", subscriptions=[an_entry(callback="https://bill.example/in?key=audit-secret")])
+    )
+    changes = root.call("GET", "/api/changes?limit=1000").body.decode()
+    assert "https://shop.example/in?…" in changes and "https://bill.example/in?…" in changes
+    assert "audit-secret" not in changes
+    # Whoever made the subscription reads and puts back what was written.
+    assert root.call("GET", "/api/subscriptions/audited").json["delivery"]["url"].endswith("?key=audit-secret")
 
 
 def test_other_parameters_of_feeds_are_passed_over(api: ApiProcess) -> None:

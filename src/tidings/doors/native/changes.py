@@ -9,12 +9,15 @@ from fastapi import APIRouter, Query
 
 from tidings.access.principals import Right
 from tidings.access.secrets import without_secrets
+from tidings.delivery.push.records.causes import without_query
 from tidings.doors.native.bodies.wire import Number, Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf
 from tidings.log.cursor import cursor_of
 from tidings.registry.model import Change
 
 router = APIRouter(tags=["operating"])
+
+_CALLBACKS = ("url", "callback")
 
 
 class ChangeView(Wire):
@@ -54,5 +57,19 @@ def _view(change: Change) -> ChangeView:
         kind=change.kind,
         name=change.name,
         cursor=cursor_of(change.marks),
-        document=without_secrets(change.document),
+        document=_without_queries(without_secrets(change.document)),
     )
+
+
+def _without_queries(document: Any) -> Any:
+    """Callbacks without what stands behind their `?`: it often holds a secret, which is the subscriber's own."""
+    match document:
+        case dict():
+            return {
+                name: without_query(value) if name in _CALLBACKS and isinstance(value, str) else _without_queries(value)
+                for name, value in document.items()
+            }
+        case list() | tuple():
+            return [_without_queries(value) for value in document]
+        case _:
+            return document

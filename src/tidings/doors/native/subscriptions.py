@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 
 from tidings.access.principals import Principal, Right
 from tidings.access.signing_keys import shown_once
+from tidings.delivery.push.records.causes import without_query
 from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
@@ -22,7 +23,7 @@ from tidings.doors.native.bodies.subscription import (
 from tidings.doors.native.bodies.wire import Wire, same_name
 from tidings.doors.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.doors.native.delivery.webhooks import Handshake, policy_in
-from tidings.doors.native.door_documents import refuse_derived
+from tidings.doors.native.door_documents import is_derived, refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch, unless_changed
 from tidings.doors.native.patch.subscription_patch import patched_subscription
 from tidings.errors import Forbidden
@@ -57,6 +58,10 @@ def shown(parts: ApiParts, subscription: Subscription, secret: str | None = None
     pairs = parts.snapshot.approvals.items()
     approvals = {str(topic): one.state.value for (name, topic), one in pairs if name == subscription.name}
     view = view_of(subscription, approvals, headers_shown(subscription, parts.box))
+    if view.delivery.url and is_derived(parts.doors, subscription.name):
+        # Nobody puts it back here, and the door that it belongs to shows the whole address to its subscriber alone.
+        delivery = view.delivery.model_copy(update={"url": without_query(view.delivery.url)})
+        view = view.model_copy(update={"delivery": delivery})
     keys = subscription.delivery.signing if isinstance(subscription.delivery, Push) else ()
     return view.model_copy(update={"signing": signing_shown(keys, parts.clock.now(), secret)})
 

@@ -40,6 +40,11 @@ def sentence(cause: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def without_query(url: str) -> str:
+    """An address as others than its subscriber may see it, with a mark where something is left out."""
+    return target_of(url) + ("?…" if "?" in url else "")
+
+
 def target_of(url: str) -> str:
     """An address as records keep it: without user, password and query, which may be secrets."""
     parts = urlsplit(url)

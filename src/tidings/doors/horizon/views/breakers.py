@@ -6,7 +6,7 @@ from typing import Any
 
 from tidings.clock import Instant, rfc3339
 from tidings.delivery.push.reader import BreakerView
-from tidings.delivery.push.records.causes import target_of
+from tidings.delivery.push.records.causes import without_query
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.horizon.callers import Client
 from tidings.doors.horizon.views.states import topic_of
@@ -43,7 +43,7 @@ def shown_breaker(breaker: BreakerView | None, subscription: Subscription, parts
 
 def shown_callback(url: str, client: Client, subscription: Subscription) -> str:
     """A callback as somebody may see it: its query and user often hold a secret, which is the subscriber's own."""
-    return url if client.subscribes_as(subscription.owner) else target_of(url) + ("?…" if "?" in url else "")
+    return url if client.subscribes_as(subscription.owner) else without_query(url)
 
 
 def time_of(instant: Instant | None) -> str | None:
