@@ -215,6 +215,22 @@ class HermesSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class VngSettings:
+    port: int
+    json_content_type: bool
+    undeclared_attributes: bool
+    allow_dataref_only: bool
+    source_must_be_urn: bool
+    filters_object_ok: bool
+    reject_old_filter_form: bool
+    domain_write: bool
+    handshake: str
+    retry_horizon: Seconds
+    permanent_statuses: tuple[int, ...]
+    duplicates: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObserveSettings:
     log_format: str
     log_level: str
@@ -247,6 +263,7 @@ class Settings:
     gateway: GatewaySettings
     horizon: HorizonSettings
     hermes: HermesSettings
+    vng: VngSettings
     observe: ObserveSettings
     serve: ServeSettings
 

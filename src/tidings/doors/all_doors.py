@@ -9,5 +9,6 @@ from tidings.doors.feeds.door import DOOR as FEEDS
 from tidings.doors.hermes.door import DOOR as HERMES
 from tidings.doors.horizon.door import DOOR as HORIZON
 from tidings.doors.native.door import DOOR as NATIVE
+from tidings.doors.vng.door import DOOR as VNG
 
-DOORS: Sequence[Door] = (FEEDS, HORIZON, HERMES, NATIVE)
+DOORS: Sequence[Door] = (FEEDS, HORIZON, HERMES, VNG, NATIVE)

@@ -90,6 +90,16 @@ def name_problem(name: str) -> Problem | None:
     return None
 
 
+def value_problem(name: str, value: object) -> Problem | None:
+    """Why an attribute that CloudEvents define cannot have this value."""
+    return _RULES[name](value)
+
+
+def text_problem(value: object) -> Problem | None:
+    """Why a value is not a text of at least one character that an attribute may have."""
+    return _text(value)
+
+
 def shortened_name(name: str) -> str:
     """A name as it may stand in a fault, however long it is."""
     return name if len(name) <= NAME_LENGTH else f"{name[:NAME_LENGTH]}…"

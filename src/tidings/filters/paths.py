@@ -16,6 +16,7 @@ from tidings.filters import backtracking_regex, jsonpath
 from tidings.filters.jsonpath import JsonPath
 
 _NAME = re.compile(r"[a-z0-9]{1,128}")
+_KEY = re.compile(r"(?!\$)[!#-\[\]-~]+")
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-zA-Z]{1,256}")
 _MAX_STEPS = 64
 _MAX_INDEX = 10**9
@@ -33,12 +34,19 @@ class AttributePath:
 
 @dataclass(frozen=True, slots=True)
 class AttributeTextPath:
-    """A context attribute in its canonical text form: the integer 5 is read as "5", the boolean true as "true"."""
+    """A context attribute in its canonical text form: the integer 5 is read as "5", the boolean true as "true".
+
+    `free`: the name is the key of an attribute that CloudEvents would not allow (`events.attribute_names`).
+    """
 
     name: str
+    free: bool = False
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        if not self.free:
+            _check_name(self.name)
+        elif not _KEY.fullmatch(self.name) or _NAME.fullmatch(self.name):
+            raise FilterSyntaxError("this cannot be the key of an attribute", found=self.name, expected="visible ASCII")
 
 
 @dataclass(frozen=True, slots=True)

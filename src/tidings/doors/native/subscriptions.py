@@ -12,7 +12,9 @@ from tidings.delivery.push.records.causes import without_query
 from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.native.bodies.credential import headers_shown, signing_shown
+from tidings.doors.covered_headers import headers_shown
+from tidings.doors.merge_patch import unless_changed
+from tidings.doors.native.bodies.credential import signing_shown
 from tidings.doors.native.bodies.subscription import (
     SubscriptionAnswer,
     SubscriptionBody,
@@ -24,7 +26,7 @@ from tidings.doors.native.bodies.wire import Wire, same_name
 from tidings.doors.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.doors.native.delivery.webhooks import Handshake, policy_in
 from tidings.doors.native.door_documents import is_derived, refuse_derived
-from tidings.doors.native.patch.merge_patch import Patch, unless_changed
+from tidings.doors.native.patch.merge_patch import Patch
 from tidings.doors.native.patch.subscription_patch import patched_subscription
 from tidings.errors import Forbidden
 from tidings.registry.model import Name, Push, Snapshot, Subscription, TopicsSource

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias, assert_never
 import msgspec
 from pydantic import Field
 
-from tidings.access.secret_box import Box, Unreadable
-from tidings.access.secrets import COVER, covered
+from tidings.access.secrets import COVER
 from tidings.access.signing_keys import keys_for
 from tidings.clock import SECOND, Instant
 from tidings.doors.native.bodies.wire import Wire, time_of
@@ -28,7 +27,6 @@ from tidings.registry.credentials import (
     TokenCredential,
 )
 from tidings.registry.model import Push, Subscription
-from tidings.registry.rules.credentials import secret_place
 
 Signing: TypeAlias = Literal["v1", "v1a", "none"]
 
@@ -183,22 +181,6 @@ def signing_shown(keys: tuple[SigningKey, ...], now: Instant, secret: str | None
         secret=secret,
         old_key_until=time_of(max(ends, default=None)),
     )
-
-
-def headers_shown(subscription: Subscription, box: Box) -> dict[str, str]:
-    """The headers of a push as their owner may see them: those that carry secrets are covered."""
-    if not isinstance(subscription.delivery, Push):
-        return {}
-    owner = f"subscription/{subscription.name}"
-    headers = subscription.delivery.headers
-    return covered({name: _opened(box, secret_place(owner, "headers", name.lower()), text) for name, text in headers.items()})
-
-
-def _opened(box: Box, place: str, text: str) -> str:
-    try:
-        return box.open(place, text)
-    except Unreadable:
-        return COVER
 
 
 def grace_end(now: Instant, seconds: float) -> Instant:

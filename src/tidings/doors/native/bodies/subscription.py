@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from tidings.access.secrets import COVER
+from tidings.doors.covered_headers import uncovered
 from tidings.doors.handshakes import kept
 from tidings.doors.native.bodies.credential import (
     CredentialBody,
@@ -192,7 +192,7 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
         signing=signing_from(wanted.signing, standing),
         webhook=kept(url, policy_in(body.handshake), standing),
         mode=ContentMode(wanted.mode),
-        headers=_uncovered(wanted.headers, url, standing),
+        headers=uncovered(wanted.headers, url, standing, "delivery.headers"),
         layout=_layout(standing),
         **wishes_from(wanted),
     )
@@ -201,18 +201,6 @@ def _delivery(body: SubscriptionBody, standing: Subscription | None) -> Delivery
 def _layout(standing: Subscription | None) -> Layout | None:
     """A layout is its door's: what a subscription has, it keeps."""
     return None if standing is None or isinstance(standing.delivery, Pull) else standing.delivery.layout
-
-
-def _uncovered(headers: Mapping[str, str], url: str, standing: Subscription | None) -> dict[str, str]:
-    """The headers with what *** stands for. It stands for nothing at another address: that could be anybody's."""
-    push = standing.delivery if standing is not None else None
-    held = push.headers if isinstance(push, Push) and push.url == url else {}
-    for name, value in headers.items():
-        if value == COVER and name not in held:
-            known = isinstance(push, Push) and name in push.headers
-            fault = "a new address needs the value again" if known else "there is no value yet that *** could stand for"
-            raise Malformed(fault, at=f"delivery.headers.{name[:50]}", expected="the value, or null to leave the header out")
-    return {name: held[name] if value == COVER else value for name, value in headers.items()}
 
 
 def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: dict[str, str]) -> SubscriptionView:

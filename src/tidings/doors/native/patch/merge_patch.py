@@ -1,14 +1,8 @@
-"""JSON Merge Patch (RFC 7396) for documents: what is given changes, null is the default again, everything else stays as it is.
-
-written                            means
-a value                            the member has it
-null                               the member is as if it was never given
-an object, where one stands        merged member by member; members that are one whole (a schema, a filter) are replaced
-"""
+"""JSON Merge Patch for documents of the native API: their shapes, and unknown members refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -16,12 +10,8 @@ from fastapi import Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
+from tidings.doors.merge_patch import MERGE_PATCH, merged
 from tidings.doors.native.bodies.wire import Wire
-from tidings.doors.registry_changes import Guard
-from tidings.errors import Conflict
-from tidings.registry.model import Snapshot
-
-MERGE_PATCH = "application/merge-patch+json"
 
 Patch = Annotated[
     dict[str, Any],
@@ -50,31 +40,6 @@ def shown(view: Wire, shape: type[Wire], *hidden: str) -> dict[str, Any]:
     """A document as it is shown, without what only the hub says of it (`hidden`): what a patch goes over."""
     members = {field.alias or name for name, field in shape.model_fields.items() if name not in ("name", *hidden)}
     return {name: value for name, value in view.model_dump(mode="json", by_alias=True).items() if name in members}
-
-
-def merged(standing: Mapping[str, Any], patch: Mapping[str, Any], whole: frozenset[str], at: str = "") -> dict[str, Any]:
-    """The members after the patch."""
-    made = dict(standing)
-    for member, value in patch.items():
-        place = f"{at}{member}"
-        if value is None:
-            made.pop(member, None)
-        elif isinstance(value, dict) and place not in whole and f"{at}*" not in whole:
-            before = made.get(member)
-            made[member] = merged(before if isinstance(before, dict) else {}, value, whole, f"{place}.")
-        else:
-            made[member] = value
-    return made
-
-
-def unless_changed(found: Callable[[Snapshot], object], standing: object) -> Guard:
-    """Refuses a change when what it was made from is no longer what stands."""
-
-    def guard(now: Snapshot) -> None:
-        if found(now) != standing:
-            raise Conflict("somebody else changed it at the same time; nothing was changed", expected="to try again")
-
-    return guard
 
 
 def _refuse_unknown(shape: type[Wire], patch: Mapping[str, Any]) -> None:

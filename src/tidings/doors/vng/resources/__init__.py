@@ -1,0 +1,1 @@
+"""The resources `/domains` and `/subscriptions`, and what they share."""
