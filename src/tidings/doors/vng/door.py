@@ -29,4 +29,5 @@ DOOR = Door(
     owns=is_ours,
     changed_by="change the domain or subscription at the VNG door, below /vng",
     port=lambda settings: settings.vng.port,
+    format="tidings.doors.vng.format",
 )

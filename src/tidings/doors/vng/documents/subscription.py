@@ -18,6 +18,7 @@ from tidings.doors.handshakes import kept
 from tidings.doors.vng.documents.credential import credential_from, shown_credential
 from tidings.doors.vng.documents.criteria import criteria_from, filter_of, old_forms, source_of
 from tidings.doors.vng.documents.members import DocumentReader
+from tidings.doors.vng.layout import VngLayout
 from tidings.doors.vng.names import SUBSCRIPTIONS, subscription_name
 from tidings.doors.vng.refusals import translated
 from tidings.errors import InvalidDocument, Malformed
@@ -96,10 +97,11 @@ def subscription_from(raw: Mapping[str, Any], uuid: str, context: SubscriptionCo
     reference = reader.text("subscriberReference") if raw.get("subscriberReference") != "" else ""
     same_sink = context.held if context.held is not None and _sink_of(context.held) == sink else None
     push = _push(reader, sink, config, context, same_sink)
+    layout = VngLayout(subscription=uuid, reference=reference, cloudevents_names=config.get("cloudEventsNames") == "true")
     subscription = Subscription(
         name=subscription_name(uuid),
         source=source,
-        delivery=push,
+        delivery=replace(push, layout=layout.kept()),
         filter=filter_of(criteria),
         owner=context.owner,
         description=f"VNG subscription for {reference}"[:4096] if reference else "",
