@@ -7,7 +7,8 @@ from tests.builders import a_filter, a_name, a_subscription, a_topic, an_approva
 from tests.registry.worlds import a_world, put, states, without
 from tidings.clock import Instant
 from tidings.errors import Conflict, Forbidden, InvalidDocument, NotFound
-from tidings.registry.model import Approval, Exposure, NamespaceSource, Subscription, Topic, TopicsSource
+from tidings.log.position import embedded
+from tidings.registry.model import Approval, Exposure, LaneFill, NamespaceSource, Subscription, Topic, TopicsSource
 from tidings.registry.rules import may_publish, plan_change
 
 ORDERS, BILLING = a_name("orders"), a_name("billing")
@@ -34,6 +35,19 @@ def test_a_replaced_subscription_keeps_lane_and_creation() -> None:
     world = put(a_world(a_topic()), a_subscription(), at=5)
     replaced = put(world, a_subscription(description="x"), at=9).snapshot.subscriptions[BILLING]
     assert (replaced.lane, replaced.created, replaced.description) == (1, 5, "x")
+
+
+def test_every_filling_that_is_asked_for_gets_the_next_number_and_stays_when_nothing_is_said_of_it() -> None:
+    wanted = LaneFill(after=embedded(7))
+    world = put(a_world(a_topic()), a_subscription(fill=wanted))
+    first = world.snapshot.subscriptions[BILLING]
+    assert first.fill == LaneFill(after=embedded(7), number=1)
+    for document in (a_subscription(description="x"), first):
+        kept = put(world, document)
+        assert kept.snapshot.subscriptions[BILLING].fill == first.fill
+    again = put(kept, a_subscription(fill=LaneFill(after=embedded(0))))
+    assert again.snapshot.subscriptions[BILLING].fill == LaneFill(after=embedded(0), number=2)
+    assert again.snapshot.subscriptions[BILLING].lane == first.lane
 
 
 def test_numbers_that_a_caller_makes_up_do_not_count() -> None:

@@ -164,6 +164,16 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True, tag="pull", tag_field="kin
 Delivery: TypeAlias = Push | Stream | Pull
 
 
+class LaneFill(msgspec.Struct, frozen=True, kw_only=True):
+    """The lane is filled from the log: everything after these marks that the subscription may see goes through its filter of now.
+
+    `number` tells one filling from the next; the rules give it. 0: a new one is wanted.
+    """
+
+    after: Marks
+    number: int = 0
+
+
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     """Who gets which events, how. `lane` is its number for ever; a subscription of the same name made later has another.
 
@@ -171,6 +181,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     `blocked` says why it stands and gets nothing; empty: it is not.
     `retention` is how long, in seconds from publishing on, an event can be delivered to it or fetched by it; what was in force
     when the event was published decides. None: as long as its topic keeps it.
+    `fill` is the newest filling of its lane; a put without one keeps that of before.
     """
 
     name: Name
@@ -186,6 +197,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
     blocked: str = ""
     retention: float | None = None
+    fill: LaneFill | None = None
 
 
 class FormerRetention(msgspec.Struct, frozen=True, gc=False):

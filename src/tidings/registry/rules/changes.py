@@ -14,7 +14,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.errors import Conflict, NotFound
 from tidings.log.position import LaneNumber, Marks, TopicNumber
-from tidings.registry.model import Approval, Name, Snapshot, Subscription, Topic, TopicsSource
+from tidings.registry.model import Approval, LaneFill, Name, Snapshot, Subscription, Topic, TopicsSource
 from tidings.registry.port import Document, DocumentEnd
 from tidings.registry.rules.approvals import approvals_after, sourced
 from tidings.registry.rules.avro import settled_avro
@@ -138,10 +138,18 @@ def _numbered(world: World, documents: Iterable[Document], at: Instant) -> tuple
                 if same is None:
                     numbers = msgspec.structs.replace(numbers, lane=numbers.lane + 1)
                 lane, created = (same.lane, same.created) if same else (LaneNumber(numbers.lane), at)
-                numbered.append(msgspec.structs.replace(document, lane=lane, created=created))
+                fill = _settled_fill(document.fill, same.fill if same else None)
+                numbered.append(msgspec.structs.replace(document, lane=lane, created=created, fill=fill))
             case _:
                 numbered.append(document)
     return numbered, numbers
+
+
+def _settled_fill(wanted: LaneFill | None, before: LaneFill | None) -> LaneFill | None:
+    """The filling that stands: a new one gets the next number, and what was there stays otherwise."""
+    if wanted is None or wanted.number:
+        return before
+    return msgspec.structs.replace(wanted, number=1 + (before.number if before else 0))
 
 
 def _contradictions(key: DocumentKey, seen: Counter[DocumentKey], ended: Collection[DocumentKey]) -> Iterator[Fault]:
