@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.builders import a_filter, a_name, a_subscription, a_topic, an_approval, an_exposure
 from tests.registry.worlds import a_world, put, states, without
@@ -38,15 +39,15 @@ def test_a_replaced_subscription_keeps_lane_and_creation() -> None:
 
 
 def test_every_filling_that_is_asked_for_gets_the_next_number_and_stays_when_nothing_is_said_of_it() -> None:
-    wanted = LaneFill(after=embedded(7))
+    wanted = LaneFill.beyond(embedded(7))
     world = put(a_world(a_topic()), a_subscription(fill=wanted))
     first = world.snapshot.subscriptions[BILLING]
-    assert first.fill == LaneFill(after=embedded(7), number=1)
+    assert first.fill == replace(LaneFill.beyond(embedded(7)), number=1)
     for document in (a_subscription(description="x"), first):
         kept = put(world, document)
         assert kept.snapshot.subscriptions[BILLING].fill == first.fill
-    again = put(kept, a_subscription(fill=LaneFill(after=embedded(0))))
-    assert again.snapshot.subscriptions[BILLING].fill == LaneFill(after=embedded(0), number=2)
+    again = put(kept, a_subscription(fill=LaneFill.beyond(embedded(0))))
+    assert again.snapshot.subscriptions[BILLING].fill == replace(LaneFill.beyond(embedded(0)), number=2)
     assert again.snapshot.subscriptions[BILLING].lane == first.lane
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.position import LaneNumber, Marks, TopicNumber
+from tidings.log.position import LaneNumber, Marks, Position, TopicNumber
 from tidings.registry.avro import AvroPayload
 from tidings.registry.credentials import Credential, SigningKey, Webhook
 from tidings.registry.delivery_options import DeliveryOptions
@@ -165,13 +165,22 @@ Delivery: TypeAlias = Push | Stream | Pull
 
 
 class LaneFill(msgspec.Struct, frozen=True, kw_only=True):
-    """The lane is filled from the log: everything after these marks that the subscription may see goes through its filter of now.
+    """The lane is filled from the log: everything after these positions that the subscription may see goes through its filter of now.
 
     `number` tells one filling from the next; the rules give it. 0: a new one is wanted.
     """
 
-    after: Marks
+    after: tuple[Position, ...] = ()
     number: int = 0
+
+    @classmethod
+    def beyond(cls, marks: Marks) -> LaneFill:
+        """A new filling with what comes after these marks; without any, with everything there is."""
+        return cls(after=tuple(Position(partition, offset) for partition, offset in sorted(marks.items())))
+
+    @property
+    def marks(self) -> Marks:
+        return dict(self.after)
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
