@@ -47,12 +47,18 @@ class Door:
     format: str = ""
 
 
-_LATER = ("/health", "/metrics", "/console", "/vng", "/cloudevents")
+HUBS_OWN = ("/health", "/metrics", "/console")
+"""Addresses that belong to no door."""
 
 
 def reserved_addresses(doors: Sequence[Door]) -> tuple[str, ...]:
     """What stands at and below these addresses is the hub's own, now or in a later version."""
-    return tuple(dict.fromkeys((*(door.prefix for door in doors), *_LATER)))
+    return tuple(dict.fromkeys((*(door.prefix for door in doors), *HUBS_OWN)))
+
+
+def reserved_words(doors: Sequence[Door]) -> frozenset[str]:
+    """The first words of these addresses: nothing else can stand at the beginning of a path."""
+    return frozenset(address.strip("/").partition("/")[0] for address in reserved_addresses(doors))
 
 
 def format_modules(doors: Sequence[Door]) -> Mapping[str, str]:

@@ -18,9 +18,6 @@ SPECIFIED = "horizon.version"
 PUBLISHER, ENVIRONMENT = "by", "environment"
 """Notes beside stored events: who published one, and the environment as the publisher named it."""
 
-TAKEN = frozenset(("api", "feeds", "horizon", "hermes", "vng", "cloudevents", "console", "health", "metrics"))
-"""Environments that cannot stand at the beginning of a path: the hub has something else there."""
-
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 

@@ -71,7 +71,7 @@ class ConvertBody(Wire):
 
     dialect: str = Field(description="A dialect of FILTERS.md, or `logical`: like `where`, but a bare name is an attribute.")
     filter: Any
-    to: str = Field(description="vng, cloudevents, cesql, where, horizon, hermes or eventbridge.")
+    to: str = Field(description="The dialect that it shall be written in.")
 
 
 class ConvertedView(Wire):

@@ -1,4 +1,4 @@
-"""Which addresses each door takes for callbacks: scheme, user info, whether a name must resolve (SSRF-01, SSRF-11). Values only.
+"""Which addresses doors take for callbacks: scheme, user info, whether a name must resolve (SSRF-01, SSRF-11). Values only.
 
 Whether an address may be reached is decided at every connect, for all doors alike; that is the guard's.
 """
@@ -20,16 +20,12 @@ class SinkRules:
     `looked_up`: a name is resolved when the subscription is made, and a blocked address refused (SSRF-09, SSRF-10).
     """
 
-    secure: bool
-    user_info: bool
-    looked_up: bool
+    secure: bool = False
+    user_info: bool = False
+    looked_up: bool = False
 
 
-CLOUDEVENTS = SinkRules(secure=True, user_info=False, looked_up=True)
-VNG = SinkRules(secure=True, user_info=False, looked_up=True)
-HERMES = SinkRules(secure=False, user_info=True, looked_up=False)
-HORIZON = SinkRules(secure=False, user_info=False, looked_up=False)
-NATIVE = SinkRules(secure=False, user_info=True, looked_up=False)
+STRICT = SinkRules(secure=True, looked_up=True)
 
 
 def sink_fault(url: str, rules: SinkRules, allowed: Callable[[str], bool]) -> str | None:

@@ -119,8 +119,8 @@ def _too_late(policy: RetryPolicy, due: Instant, times: Times, asked: bool) -> s
     if due - times.since > policy.lifetime * SECOND:
         return f"the next try would be later than {policy.lifetime:g} s after the first"
     # Past the horizon one more attempt is made, unless the endpoint itself asked for a later one (VNG-92, WH-05).
-    if (due if asked else times.now) - times.published >= policy.horizon * SECOND:
-        return f"it was accepted more than {policy.horizon:g} s ago"
+    if (due if asked else times.now) - times.published >= policy.age_limit * SECOND:
+        return f"it was accepted more than {policy.age_limit:g} s ago"
     if due - times.published > policy.retention * SECOND:
         return "its retention ends before the next try"
     return ""

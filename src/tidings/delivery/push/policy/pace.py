@@ -89,7 +89,7 @@ class PaceMode(StrEnum):
 
 
 class Adaptive(msgspec.Struct, frozen=True):
-    """The tolerances and delays of Hermes' limiter."""
+    """Tolerances and delays of the limiter."""
 
     period: float = 1.0
     slow_rate: float = 1.0
@@ -114,10 +114,10 @@ class AnswerCounts(msgspec.Struct):
     asked: int = 0
 
 
-HERMES = Adaptive()
+TOLERANT = Adaptive()
 
 
-def next_speed(speed: Speed, counts: AnswerCounts, most: float, rules: Adaptive = HERMES) -> Speed:
+def next_speed(speed: Speed, counts: AnswerCounts, most: float, rules: Adaptive = TOLERANT) -> Speed:
     """The speed after a period (HER-105…110)."""
     s, f = counts.successes, counts.failures
     if counts.asked and not s:
@@ -224,7 +224,7 @@ class Pace:
             self.speed = next_speed(self.speed, self._counts, self._policy.second or math.inf)
             self._second = self._fitted(self._second, self.speed.rate)
         self._counts = AnswerCounts()
-        self._period_ends = now + HERMES.period
+        self._period_ends = now + TOLERANT.period
 
     def _fitted(self, window: RateWindow | None, rate: float) -> RateWindow | None:
         if math.isinf(rate):

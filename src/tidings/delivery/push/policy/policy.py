@@ -13,7 +13,7 @@ import msgspec
 
 from tidings.config import PushSettings
 from tidings.delivery.push.policy.answers import answers_of
-from tidings.delivery.push.policy.presets import preset_of
+from tidings.delivery.push.policy.presets import opens_no_more_than_inflight, preset_of
 from tidings.delivery.push.policy.retries import RetryPolicy
 from tidings.delivery.push.request.credentials import Access
 from tidings.delivery.push.request.formats import LaneFormat
@@ -180,7 +180,7 @@ def _retry(push: Push, preset: DeliveryOptions, defaults: PushSettings, *, parks
         spread=2 * _first(push.retry_jitter, preset.retry_jitter, 0.1),
         waits=listed or (),
         lifetime=_first(push.retry_lifetime, preset.retry_lifetime, math.inf),
-        horizon=_first(push.retry_horizon, preset.retry_horizon, math.inf),
+        age_limit=_first(push.retry_horizon, preset.retry_horizon, math.inf),
         retention=retention,
         asked_longest=_first(push.retry_after_max, preset.retry_after_max, defaults.retry_after_max),
         asked_alone=_first(push.retry_after_alone, preset.retry_after_alone, False),
@@ -224,8 +224,7 @@ def _open_items(preset: DeliveryOptions, ordering: Ordering, batch: BatchPolicy 
         return 1
     if ordering is Ordering.KEY:
         return min(most, inflight * KEYS_AHEAD)
-    # Hermes: "pending requests" are all that were read and are not finished (HER-82).
-    return min(most, inflight) if preset.preset == "hermes" else most
+    return min(most, inflight) if opens_no_more_than_inflight(preset) else most
 
 
 def _least(wish: int | None, allowed: int | None) -> int | None:

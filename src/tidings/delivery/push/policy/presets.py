@@ -1,6 +1,6 @@
 """The presets: delivery policies named after the documents that describe them. What a subscription wishes goes over them.
 
-Fields that a preset leaves out are the hub's own settings, or off.
+Fields that a preset leaves out are the hub's own settings, or off. Why the core has this table: docs/decisions/015.
 """
 
 from __future__ import annotations
@@ -125,6 +125,11 @@ CLOUDEVENTS_ORDERED = DeliveryOptions(
 _BY_NAME: Mapping[str, DeliveryOptions] = {
     one.preset: one for one in (DEFAULT, HORIZON, HERMES, HERMES_BATCH, VNG, CLOUDEVENTS)
 }
+
+
+def opens_no_more_than_inflight(preset: DeliveryOptions) -> bool:
+    """Whether `inflight` bounds what waits for its retry too: everything that was read and is not finished (HER-82)."""
+    return preset is HERMES
 
 
 def preset_of(wishes: DeliveryOptions) -> DeliveryOptions:

@@ -18,7 +18,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, gc=False):
     """`first` seconds after the first try, `factor` times longer each time, never longer than `longest`; or the listed `waits`.
 
     `spread` is the share of the wait that chance decides, so that what failed together does not come back together.
-    The whole is bounded by `tries`, by `lifetime` from the first try, by `horizon` and `retention` from publishing. All seconds.
+    The whole is bounded by `tries`, by `lifetime` from the first try, by `age_limit` and `retention` from publishing. All seconds.
     Retry-After is honored up to `asked_longest`; `asked_alone`: even where the back-off would be longer.
     `parks`: when the retries are used up, the event waits behind the breaker instead of becoming a dead letter.
     """
@@ -30,7 +30,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, gc=False):
     spread: float = 0.2
     waits: tuple[float, ...] = ()
     lifetime: float = math.inf
-    horizon: float = math.inf
+    age_limit: float = math.inf
     retention: float = math.inf
     asked_longest: float = 3600.0
     asked_alone: bool = False

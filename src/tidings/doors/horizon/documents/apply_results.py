@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,7 @@ from tidings.doors.horizon.documents.environment import Environment
 from tidings.doors.horizon.documents.findings import Finding
 from tidings.doors.horizon.documents.rovers import RequestedExposure, Rover
 from tidings.doors.horizon.documents.subscriptions import RequestedSubscription
-from tidings.doors.horizon.names import ROVER, TAKEN, subscription_id, subscription_name, topic_name
+from tidings.doors.horizon.names import ROVER, subscription_id, subscription_name, topic_name
 from tidings.doors.horizon.views.states import exposure_state, shown_state, state_of
 from tidings.registry.model import Snapshot, Subscription
 from tidings.registry.rules.keys import canonical
@@ -24,6 +24,13 @@ def _no_warnings(subscription: Subscription) -> Sequence[str]:
     return ()
 
 
+class HubAddress(NamedTuple):
+    """Where the hub is reached, and the words that begin paths of its own: no environment can stand there."""
+
+    url: str
+    taken: Container[str]
+
+
 class Telling(msgspec.Struct, frozen=True):
     """What results are told from: the documents before and after, the core after, and where the hub is reached.
 
@@ -33,14 +40,15 @@ class Telling(msgspec.Struct, frozen=True):
     before: Environment
     after: Environment
     now: Snapshot
-    url: str
+    hub: HubAddress
     warnings_about: Callable[[Subscription], Sequence[str]] = _no_warnings
     was: Snapshot | None = None
 
 
-def sse_url(url: str, environment: str, event_type: str, subscription: str) -> str:
+def sse_url(hub: HubAddress, environment: str, event_type: str, subscription: str) -> str:
     """Where a subscription is streamed (HOR-03)."""
-    if environment in TAKEN:
+    url = hub.url
+    if environment in hub.taken:
         return f"{url}/horizon/v1/{environment}/sse/{subscription}"
     virtual = "" if environment == "default" else f"/{environment}"
     return f"{url}{virtual}/horizon/sse/v1/{event_type}/{subscription}"
@@ -95,7 +103,7 @@ def _subscription(client: str, wish: RequestedSubscription, telling: Telling) ->
     environment = telling.after.environment
     name = subscription_id(environment, wish.event_type, client)
     state = state_of(telling.now, telling.now.subscriptions[subscription_name(environment, name)])
-    streamed = {"sseUrl": sse_url(telling.url, environment, wish.event_type, name)} if wish.callback is None else {}
+    streamed = {"sseUrl": sse_url(telling.hub, environment, wish.event_type, name)} if wish.callback is None else {}
     return {"subscriptionId": name, **shown_state(state), **streamed}
 
 

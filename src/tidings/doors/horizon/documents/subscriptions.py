@@ -13,7 +13,7 @@ from tidings.doors.horizon.documents.triggers import IN_TRIGGER, consumer_trigge
 from tidings.doors.horizon.layout import PayloadForm
 from tidings.registry.delivery_options import DeliveryOptions, ProbeMethod
 from tidings.registry.model import Scope
-from tidings.registry.rules.callback_addresses import HORIZON, sink_fault
+from tidings.registry.rules.callback_addresses import SinkRules, sink_fault
 
 MEMBERS = (
     "eventType",
@@ -101,7 +101,7 @@ def _callback(place: DocumentPart, way: str | None, own_urls: tuple[str, ...]) -
     url = place.text()
     if url is None:
         return None
-    fault = sink_fault(url, HORIZON, lambda host: True)
+    fault = sink_fault(url, SinkRules(), lambda host: True)
     if fault:
         place.fault(fault)
     elif urlsplit(url).netloc.lower() in own_urls:

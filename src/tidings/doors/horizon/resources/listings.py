@@ -24,7 +24,7 @@ from tidings.doors.horizon.names import (
     subscription_name,
     topic_name,
 )
-from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest
+from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, hub_address
 from tidings.doors.horizon.views.states import BLOCKED, exposure_state, shown_state, state_of, topic_of
 from tidings.registry.model import Name, Paper, Push, Snapshot, Subscription
 
@@ -61,7 +61,7 @@ async def rovers(asked: AskedBy) -> dict[str, Any]:
     """The caller's Rovers, with where their exposures and subscriptions stand; for administrators, all."""
     now = asked.parts.snapshot
     standing = asked.shelf.standing(now, asked.environment)
-    telling = Telling(standing, standing, now, asked.parts.settings.hub_url)
+    telling = Telling(standing, standing, now, hub_address(asked.parts))
     items = []
     for paper in _papers(now, asked.client, asked.environment, ROVER):
         named = {"name": paper.text["metadata"]["name"], "team": paper.owner, "zone": paper.text["spec"].get("zone")}

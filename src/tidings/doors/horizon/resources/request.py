@@ -15,7 +15,9 @@ from starlette.responses import Response
 from tidings.access.cross_origin import refuse_strangers
 from tidings.doors.allowed_methods import allowed_methods
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.door import reserved_words
 from tidings.doors.horizon.callers import Client, entered, identified
+from tidings.doors.horizon.documents.apply_results import HubAddress
 from tidings.doors.horizon.documents.environment import Shelf
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.refusals import Refusal, mistake, plain_refusal, refusal_of
@@ -56,6 +58,11 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 logger = logging.getLogger("tidings.horizon")
 
 T = TypeVar("T")
+
+
+def hub_address(parts: ApiParts) -> HubAddress:
+    """Where this hub is reached."""
+    return HubAddress(parts.settings.hub_url, reserved_words(parts.doors))
 
 
 class HorizonRequest(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from tidings.doors.horizon.documents.schemas import SCHEMAS
 from tidings.doors.horizon.documents.specifications import Specification
 from tidings.doors.horizon.names import KINDS, ROVER, Team, paper_name
 from tidings.doors.horizon.resources.listings import environments_seen
-from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, body_of
+from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, body_of, hub_address
 from tidings.errors import Conflict, Forbidden, Malformed, NotFound, UnsupportedFormat
 from tidings.events.content_types import essence_of
 from tidings.events.headers import content_type_of
@@ -85,7 +85,7 @@ async def apply(
 
     done, before, after = await _changed(asked, plan, dry_run=dry_run)
     warnings_about = partial(handshakes.warnings_about, asked.parts)
-    telling = Telling(done.before, done.after, after, asked.parts.settings.hub_url, warnings_about, before)
+    telling = Telling(done.before, done.after, after, hub_address(asked.parts), warnings_about, before)
     results = [_result(one, before.papers.get(one.paper(asked.environment).name), telling) for one in documents]
     answer = {"environment": asked.environment, "dryRun": dry_run, "results": results}
     return {**answer, **_consequences(asked, before, after, results)}
@@ -100,7 +100,7 @@ async def show(kind: Kind, name: str, asked: AskedBy, team: str | None = _TEAM) 
     if kind != ROVER:
         return raw
     standing = asked.shelf.standing(now, asked.environment)
-    return shown_rover(paper.name.name, raw, Telling(standing, standing, now, asked.parts.settings.hub_url))
+    return shown_rover(paper.name.name, raw, Telling(standing, standing, now, hub_address(asked.parts)))
 
 
 @router.delete("/horizon/rover/v1/{environment}/{kind}/{name}", status_code=HTTPStatus.NO_CONTENT)

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from tidings.doors import registry_changes
 from tidings.doors.horizon.documents.apply_results import sse_url
 from tidings.doors.horizon.names import ROVER, paper_name, subscription_name
-from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, json_of
+from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, hub_address, json_of
 from tidings.doors.horizon.views.breakers import shown_breaker, shown_callback
 from tidings.doors.horizon.views.states import BLOCKED, STATES, state_of, topic_of
 from tidings.errors import Conflict
@@ -124,7 +124,7 @@ def shown_subscription(asked: HorizonRequest, subscription: Subscription) -> dic
         view = asked.parts.delivery.lane(subscription.lane)
         shown["circuitBreaker"] = shown_breaker(view.detail.breaker, subscription, asked.parts)
     else:
-        shown["sseUrl"] = sse_url(asked.parts.settings.hub_url, asked.environment, topic.name, subscription.name.name)
+        shown["sseUrl"] = sse_url(hub_address(asked.parts), asked.environment, topic.name, subscription.name.name)
     return shown
 
 

@@ -16,7 +16,7 @@ from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.door import Door
-from tidings.doors.native.apply.difference import Difference, difference
+from tidings.doors.native.apply.document_changes import DocumentChanges, document_changes
 from tidings.doors.native.bodies.subscription import SubscriptionBody
 from tidings.doors.native.bodies.wire import Wire
 from tidings.doors.native.callers import Caller, PartsOf, owns, refuse_foreign
@@ -89,7 +89,7 @@ async def apply(
     if not dry_run:
         given = await _shaken(parts, body, given)
     wanted = registry_changes.safe(parts, given)
-    found = difference(parts.snapshot, wanted, _pruned(parts, body, wanted, caller))
+    found = document_changes(parts.snapshot, wanted, _pruned(parts, body, wanted, caller))
     refuse_derived(parts.doors, found.puts, found.endings)
     if not dry_run and (found.puts or found.endings):
         await registry_changes.change(parts, found.puts, found.endings, caller.name, lambda now: _guard(caller, found, now))
@@ -136,7 +136,7 @@ def _secrets(given: list[Document]) -> dict[str, str]:
     return {str(one.name): secret for one in subscriptions if (secret := secret_in(one)) is not None}
 
 
-def _guard(caller: Principal, found: Difference, now: Snapshot) -> None:
+def _guard(caller: Principal, found: DocumentChanges, now: Snapshot) -> None:
     names = [document.name for document in found.puts if isinstance(document, Subscription)]
     names += [ending.name for ending in found.endings if ending.kind is Subscription]
     for name in names:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from pydantic import Field
 
 from tidings.doors.native.bodies.wire import Duration, Size, Wire
-from tidings.registry.delivery_options import BatchForm, DeliveryOptions, Ordering, ProbeMethod, Tracking
+from tidings.registry.delivery_options import PRESETS, BatchForm, DeliveryOptions, Ordering, ProbeMethod, Tracking
+
+if TYPE_CHECKING:
+    PresetName = str
+else:
+    PresetName = Literal[PRESETS]
 
 Meaning = Literal["delivered", "retry", "wait", "pause", "give-up", "disable"]
 
@@ -16,9 +21,7 @@ Meaning = Literal["delivered", "retry", "wait", "pause", "give-up", "disable"]
 class PolicyBody(Wire):
     """Members that are left out are as the preset has them."""
 
-    preset: Literal["default", "horizon", "hermes", "hermes-batch", "vng", "cloudevents"] = Field(
-        default="default", description="The policy that the other members go over."
-    )
+    preset: PresetName = Field(default="default", description="The policy that the other members go over.")
     answers: dict[str, Meaning] = Field(
         default_factory=dict, description="What an answer means: a status, a class such as 5xx, none (no answer), or *."
     )

@@ -24,7 +24,7 @@ from tidings.doors.vng.refusals import translated
 from tidings.errors import InvalidDocument, Malformed
 from tidings.registry.credentials import Placement, SigningKey, SigningVersion
 from tidings.registry.model import Name, Paper, Push, Snapshot, Subscription
-from tidings.registry.rules.callback_addresses import VNG, sink_fault
+from tidings.registry.rules.callback_addresses import STRICT, sink_fault
 from tidings.registry.rules.documents import check_shape
 
 NO_SINK = "https://sink.invalid/"
@@ -117,7 +117,7 @@ def subscription_from(raw: Mapping[str, Any], uuid: str, context: SubscriptionCo
 def _sink(reader: DocumentReader, context: SubscriptionContext) -> str:
     sink = reader.text("sink", required=True)
     if sink:
-        fault = sink_fault(sink, VNG, context.parts.reach().rules.names)
+        fault = sink_fault(sink, STRICT, context.parts.reach().rules.names)
         if fault is not None:
             reader.fault("sink", "invalid", fault)
             return NO_SINK

@@ -32,7 +32,7 @@ from tidings.log.commands import Enable
 from tidings.registry.credentials import Consent
 from tidings.registry.model import Paper, Push, Snapshot, Subscription, TopicsSource
 from tidings.registry.port import DocumentEnd
-from tidings.registry.rules.callback_addresses import VNG
+from tidings.registry.rules.callback_addresses import STRICT
 
 DISABLED = "disabled"
 
@@ -126,7 +126,7 @@ async def _stored(request: VngRequest, wanted: WantedSubscription, standing: Wan
     assert isinstance(push, Push)
     try:
         registry_changes.check_documents(parts, [subscription, wanted.paper])
-        await handshakes.check_sink(parts, push.url, VNG)
+        await handshakes.check_sink(parts, push.url, STRICT)
         policy = NoSupport(parts.settings.vng.handshake)
         subscription = await handshakes.shaken(parts, subscription, policy)
         guard = unless_changed(lambda now: now.papers.get(wanted.paper.name), None if standing is None else standing.paper)

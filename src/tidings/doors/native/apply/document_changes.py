@@ -29,7 +29,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DocumentChanges:
     """What is to be put and ended, the same as steps to show, and how much stands already."""
 
     puts: Sequence[Document]
@@ -38,7 +38,7 @@ class Difference:
     unchanged: int
 
 
-def difference(snapshot: Snapshot, wanted: Sequence[Document], endings: Sequence[DocumentEnd]) -> Difference:
+def document_changes(snapshot: Snapshot, wanted: Sequence[Document], endings: Sequence[DocumentEnd]) -> DocumentChanges:
     """What it takes to come from the snapshot to what is wanted."""
     puts: list[Document] = []
     steps: list[Step] = []
@@ -50,7 +50,7 @@ def difference(snapshot: Snapshot, wanted: Sequence[Document], endings: Sequence
         puts.append(document)
         steps.append(Step("create" if standing is None else "update", kind, str(name), changes))
     steps += [Step("delete", ending.kind.__name__.lower(), str(ending.name)) for ending in endings]
-    return Difference(puts, endings, steps, len(wanted) - len(puts))
+    return DocumentChanges(puts, endings, steps, len(wanted) - len(puts))
 
 
 def _place(snapshot: Snapshot, document: Document) -> tuple[str, Name, Document | None]:
