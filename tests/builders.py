@@ -8,7 +8,7 @@ from tidings.clock import Instant
 from tidings.events.attribute_rules import checked
 from tidings.events.model import Attribute, Event
 from tidings.log.port import Draft
-from tidings.log.position import TopicNumber
+from tidings.log.position import EMBEDDED, Offset, Position, TopicNumber
 from tidings.registry.model import (
     DEFAULT_NAMESPACE,
     Approval,
@@ -56,6 +56,11 @@ def an_event(data: bytes | None = None, *, base64: bool = False, **attributes: A
     """A valid event with these attributes on top of the required ones."""
     required = {"specversion": "1.0", "id": "1", "source": "/orders", "type": "order.created"}
     return checked({**required, **attributes}, data, base64=base64)
+
+
+def a_position(offset: int) -> Position:
+    """The place of an event in the embedded log."""
+    return Position(EMBEDDED, Offset(offset))
 
 
 def a_draft(*, topic: int = 1, at: int = 1, key_hash: int = 7, head: bytes = b"{}", data: bytes | None = b"{}") -> Draft:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tidings.delivery.push.records.port import BurialsReader, RecordsReader
     from tidings.delivery.push.store import DeliveryStore
     from tidings.ingest.claims import ClaimsTable
-    from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
+    from tidings.lanes.port import LaneIndex, Lanes
+    from tidings.log.port import EventLog, LanesReader, LogReader, LogWriter, TopicSlices
     from tidings.pipeline.process import PipelineParts
     from tidings.registry.port import RegistryWriter
 
@@ -31,7 +32,10 @@ class ApiAdapters:
     log: LogWriter
     reader: LogReader
     slices: TopicSlices
-    lanes: LanesReader
+    events: EventLog
+    lanes: Lanes
+    lane_index: LaneIndex
+    lane_reader: LanesReader
     delivery: DeliveryReader
     records: RecordsReader
     burials: BurialsReader
@@ -44,9 +48,11 @@ class ApiAdapters:
 def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
     """Open everything for writing that is the api's; `stack` closes it in order."""
     from tidings.delivery.feeds.sqlite_cursor_sets import SqliteCursorSets
-    from tidings.delivery.push.sqlite.reader import SqliteDeliveryReader
+    from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteRecords
     from tidings.ingest.claims import ClaimsTable
+    from tidings.lanes.sqlite.lanes import EmbeddedLanes
     from tidings.lanes.sqlite.writer import SqliteLanesReader
+    from tidings.log.sqlite.events import SqliteEventLog
     from tidings.log.sqlite.life import life_of
     from tidings.log.sqlite.reader import SqliteLogReader
     from tidings.log.sqlite.topic_slices import SqliteSlices
@@ -62,13 +68,17 @@ def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
     slices, cursor_sets = SqliteSlices(folder), SqliteCursorSets(folder)
     for closing in (reader.close, slices.close, cursor_sets.close, lanes.close, delivery.close):
         stack.callback(closing)
+    joined = EmbeddedLanes(lanes, reader)
     return ApiAdapters(
         log=log,
         reader=reader,
         slices=slices,
-        lanes=lanes,
+        events=SqliteEventLog(reader),
+        lanes=joined,
+        lane_index=joined,
+        lane_reader=lanes,
         delivery=delivery,
-        records=delivery,
+        records=SqliteRecords(delivery),
         burials=delivery,
         registry=registry,
         cursor_sets=cursor_sets,

@@ -11,10 +11,11 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.builders import a_name, a_subscription, a_topic
 from tests.polling import until_async
@@ -23,18 +24,23 @@ from tidings.adapters import deliver_adapters
 from tidings.clock import Instant, SystemClock
 from tidings.config import DeliverSettings, Settings, load
 from tidings.delivery.push.process import run
-from tidings.delivery.push.sqlite import SqliteDeliveryReader
+from tidings.delivery.push.records.statuses import LaneSources, Statuses
+from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteRecords
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
 from tidings.lanes.sqlite.block import packed
-from tidings.lanes.sqlite.writer import SqliteLanesWriter
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
+from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.commands import Act, Command, encoded
 from tidings.log.port import Draft, Retention, Routed
 from tidings.log.position import LaneNumber, Position, TopicNumber, embedded
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.part_status import PartStatus
 from tidings.registry.model import Pull, Push, Subscription, Topic
 from tidings.registry.store import open_writer
+
+T = TypeVar("T")
 
 QUICK = {"retry_first": "20ms", "retry_max": "200ms", "save_interval": "20ms", "connect_timeout": "2s", "attempt_timeout": "5s"}
 
@@ -195,4 +201,18 @@ def ids(arrivals: list[Arrival]) -> list[str]:
 
 async def final(world: World, lane: LaneNumber, upto: int) -> None:
     """Go on when everything of the lane up to there is final."""
-    await until_async(lambda: world.reader.lane(lane).low_water >= upto and world.reader.lane(lane).open_items == 0)
+    await until_async(
+        lambda: world.reader.lane(lane).low_water.position.offset >= upto and world.reader.lane(lane).open_items == 0
+    )
+
+
+def statuses_of(world: World) -> Statuses:
+    """What became of events, read from the world's files."""
+    lanes = EmbeddedLanes(SqliteLanesReader(world.settings.data), SqliteLogReader(world.settings.data))
+    return Statuses(LaneSources(lanes, lanes, SqliteRecords(world.reader)))
+
+
+def meanwhile(reading: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns, for who cannot wait for it. It runs on an event loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, reading).result()

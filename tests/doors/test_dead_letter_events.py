@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
-from tests.builders import an_event
+from tests.builders import a_position, an_event
+from tests.delivery.push.lanes import a_mark
 from tests.polling import until
 from tidings.clock import Instant
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
 from tidings.delivery.push.sqlite.worker_count import reshare
-from tidings.delivery.push.store import Burial, Flush, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import Burial, Flush, LaneTally, SavedLane
 from tidings.events.stored import head_of
-from tidings.log.position import EMBEDDED, LaneNumber, Offset
+from tidings.log.position import LaneNumber
 
 TOPIC = "tidings:dead-letters"
 NOON = 1_700_000_000_000_000
@@ -31,12 +32,14 @@ BEYOND = 1_000_000
 
 def bury(store: SqliteDeliveryStore, lane: int, *offsets: int, at: int = 0) -> None:
     event = an_event(b'{"secret": 1}', id="e1", datacontenttype="application/json")
-    key = LaneKey(LaneNumber(lane), EMBEDDED)
+    key = LaneNumber(lane)
     burials = [
-        Burial(key, Offset(offset), "timeout after 3 tries", 3, Instant(NOON), Instant(NOON + at), head_of(event), event.data)
+        Burial(
+            key, a_position(offset), "timeout after 3 tries", 3, Instant(NOON), Instant(NOON + at), head_of(event), event.data
+        )
         for offset in offsets
     ]
-    state = SavedLane(key=key, state="active", body=b"", low_water=Offset(0), open_items=0, next_due=None, tally=LaneTally())
+    state = SavedLane(lane=key, state="active", body=b"", low_water=a_mark(0), open_items=0, next_due=None, tally=LaneTally())
     store.save(Flush(lanes=[state], burials=burials, at=Instant(NOON)))
 
 

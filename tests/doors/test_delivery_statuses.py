@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.api_process import ApiProcess, an_api
+from tests.builders import a_position
+from tests.delivery.push.lanes import a_mark
 from tests.delivery.worlds import World
 from tests.polling import until
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
-from tidings.delivery.push.store import Attempted, Flush, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import Attempted, Flush, LaneTally, SavedLane
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
 from tidings.ids import DeliveryIds
 from tidings.lanes.sqlite.block import packed
 from tidings.log.port import Draft, Routed
-from tidings.log.position import EMBEDDED, LaneNumber, Offset, embedded
+from tidings.log.position import LaneNumber, embedded
 from tidings.registry.delivery_options import Tracking
 from tidings.registry.model import Topic
 
@@ -94,12 +96,12 @@ def test_the_id_of_a_delivery_leads_to_it_also_when_its_subscription_is_gone(tmp
         ids = DeliveryIds((tmp_path / "hub.key").read_bytes())
         assert delivery["id"] == ids.text_of(lane, 0, 1)
         assert api.call("DELETE", "/api/subscriptions/billing").status == 204
-        key = LaneKey(lane, EMBEDDED)
+        key = lane
         gone = SavedLane(
-            key=key,
+            lane=key,
             state="deleted",
             body=encode(LaneState()),
-            low_water=Offset(0),
+            low_water=a_mark(0),
             open_items=0,
             next_due=None,
             tally=LaneTally(),
@@ -117,14 +119,14 @@ def test_the_id_of_a_delivery_leads_to_it_also_when_its_subscription_is_gone(tmp
 
 def test_a_trace_shows_what_the_subscription_wants_to_be_kept(tmp_path: Path) -> None:
     lane = published(tmp_path, 0.1, 0.1, tracking=Tracking.DISCARDED)
-    key = LaneKey(lane, EMBEDDED)
-    state = LaneState(2, Offset(2))
+    key = lane
+    state = LaneState(a_mark(2))
     done = SavedLane(
-        key=key, state="active", body=encode(state), low_water=Offset(2), open_items=0, next_due=None, tally=LaneTally()
+        lane=key, state="active", body=encode(state), low_water=a_mark(2), open_items=0, next_due=None, tally=LaneTally()
     )
     facts = [
-        Attempted(key, Offset(1), "delivered", 2, Instant(1), 204, 1.0, ""),
-        Attempted(key, Offset(2), "dead", 3, Instant(2), 500, 1.0, "status-500"),
+        Attempted(key, a_position(1), "delivered", 2, Instant(1), 204, 1.0, ""),
+        Attempted(key, a_position(2), "dead", 3, Instant(2), 500, 1.0, "status-500"),
     ]
     store = SqliteDeliveryStore(tmp_path)
     store.save(Flush(lanes=[done], attempts=facts))

@@ -15,9 +15,11 @@ from tidings.doors.payloads import payload_at
 from tidings.errors import Expired, NotFound
 from tidings.events.stored import head_of
 from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Body, BodyKey, Draft, Routed
 from tidings.log.position import EMBEDDED, Offset, Position, embedded
+from tidings.log.sqlite.events import SqliteEventLog
 from tidings.log.sqlite.reader import SqliteLogReader
 
 DIGEST = b"d" * 16
@@ -26,8 +28,9 @@ DIGEST = b"d" * 16
 def parts_of(world: World, clock: ManualClock) -> Any:
     """The few parts that are needed, real ones."""
     folder = world.settings.data
-    reader, lanes = SqliteLogReader(folder), SqliteLanesReader(folder)
-    return SimpleNamespace(reader=reader, lanes=lanes, snapshot=world.registry.snapshot(), settings=world.settings, clock=clock)
+    reader = SqliteLogReader(folder)
+    lanes, events = EmbeddedLanes(SqliteLanesReader(folder), reader), SqliteEventLog(reader)
+    return SimpleNamespace(events=events, lanes=lanes, snapshot=world.registry.snapshot(), settings=world.settings, clock=clock)
 
 
 def test_a_payload_is_what_the_projection_left_until_its_retention_ends(tmp_path: Path) -> None:
@@ -44,18 +47,18 @@ def test_a_payload_is_what_the_projection_left_until_its_retention_ends(tmp_path
         bodies = [Body(BodyKey(part, DIGEST), b'{"part": 1}')]
         world.lanes.write(Routed(blocks=blocks, scanned=embedded(other.offset), bodies=bodies))
         parts = parts_of(world, clock)
-        assert payload_at(parts, subscription, whole) == ("application/vnd.shop+json", b'{"whole": 1}')
-        assert payload_at(parts, subscription, part).data == b'{"part": 1}'
+        assert await payload_at(parts, subscription, whole) == ("application/vnd.shop+json", b'{"whole": 1}')
+        assert (await payload_at(parts, subscription, part)).data == b'{"part": 1}'
         with pytest.raises(NotFound):
-            payload_at(parts, subscription, other)
+            await payload_at(parts, subscription, other)
         with pytest.raises(NotFound):
-            payload_at(parts, subscription, Position(EMBEDDED, Offset(other.offset + 1)))
+            await payload_at(parts, subscription, Position(EMBEDDED, Offset(other.offset + 1)))
         clock.advance(61)
         with pytest.raises(Expired):
-            payload_at(parts, subscription, part)
+            await payload_at(parts, subscription, part)
         await world.expire(clock.now())
         with pytest.raises(Expired):
-            payload_at(parts, subscription, part)
+            await payload_at(parts, subscription, part)
         assert stored
 
     in_world(tmp_path, scenario)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from tests.builders import a_draft
 from tidings import config
 from tidings.clock import Instant
-from tidings.doors.start_points import marks_at, marks_at_any, marks_before
+from tidings.doors.start_points import marks_at, marks_at_any
 from tidings.errors import Malformed
 from tidings.log.cursor import cursor_of, marks_of, position_of
 from tidings.log.port import Limit
 from tidings.log.position import COMMANDS, EMBEDDED, Offset, Partition, Position, embedded
+from tidings.log.sqlite.events import SqliteEventLog
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
 
@@ -38,16 +39,17 @@ async def _fill(folder: Path) -> None:
 
 @pytest.mark.parametrize(("second", "offset"), [(0, 0), (10, 0), (11, 1), (20, 1), (21, 4), (40, 5), (41, 6), (99, 6)])
 def test_a_time_is_the_place_before_its_first_event(reader: SqliteLogReader, second: int, offset: int) -> None:
-    (found,) = marks_before(reader, Instant(second * 1_000_000)).values()
+    (found,) = asyncio.run(SqliteEventLog(reader).before(Instant(second * 1_000_000))).values()
     wanted = reader.scan(embedded(offset), reader.ends(), _ONE).entries
     assert reader.scan(embedded(found), reader.ends(), _ONE).entries == wanted
 
 
 def test_places_have_names(reader: SqliteLogReader) -> None:
-    assert marks_at(reader, "_first") == {}
-    assert marks_at(reader, "_last") == embedded(7)
-    assert marks_at(reader, "0-3") == embedded(3)
-    assert marks_at_any(reader, "1970-01-01T00:00:00Z") == embedded(0)
+    events = SqliteEventLog(reader)
+    assert asyncio.run(marks_at(events, "_first")) == {}
+    assert asyncio.run(marks_at(events, "_last")) == embedded(7)
+    assert asyncio.run(marks_at(events, "0-3")) == embedded(3)
+    assert asyncio.run(marks_at_any(events, "1970-01-01T00:00:00Z")) == embedded(0)
 
 
 @given(st.dictionaries(st.integers(0, 1 << 40).map(Partition), st.integers(0, (1 << 63) - 1).map(Offset), min_size=1))

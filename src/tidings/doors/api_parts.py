@@ -19,7 +19,8 @@ from tidings.doors.door import Door
 from tidings.doors.growth import Growth
 from tidings.ids import DeliveryIds
 from tidings.ingest.intake import Intake
-from tidings.log.port import LanesReader, LogReader, LogWriter, TopicSlices
+from tidings.lanes.port import LaneIndex, Lanes
+from tidings.log.port import EventLog, LanesReader, LogReader, LogWriter, TopicSlices
 from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """The parts. `reader`, `slices`, `lanes`, `delivery` and `records` are safe in any thread.
+    """The parts. `reader`, `slices` and `delivery` are safe in any thread.
 
     `waiting` tells when the log has grown, `lane_waiting` when lanes have. `life` is that of the log: see `log/sqlite/life.py`.
     """
@@ -49,7 +50,10 @@ class ApiParts:
     life: str
     reader: LogReader
     slices: TopicSlices
-    lanes: LanesReader
+    events: EventLog
+    lanes: Lanes
+    lane_index: LaneIndex
+    lane_reader: LanesReader
     delivery: DeliveryReader
     records: RecordsReader
     ids: DeliveryIds

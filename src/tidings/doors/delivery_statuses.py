@@ -5,6 +5,7 @@ An event that is still open when its retention has passed reads as expired, whet
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ import msgspec
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.status import OPEN, DeliveryStatus
-from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
+from tidings.delivery.push.records.statuses import LaneSources, Statuses, StatusQuestion
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.start_points import marks_before
+from tidings.doors.start_points import between_times
 from tidings.events.stored import event_from
 from tidings.log.port import Entry
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position
+from tidings.log.position import LaneNumber, Offset, Partition, Position, marks_below
 from tidings.registry.delivery_options import Tracking
 from tidings.registry.model import Push, Subscription
 from tidings.registry.rules.retention import FOREVER, RetentionPeriod, Retentions
@@ -46,22 +47,22 @@ class EventStatus:
 
 @dataclass(frozen=True, slots=True)
 class EventStatusQuery:
-    """Which fates: states (none: any), published from `since` and before `until`, the event's own id, below an offset."""
+    """Which fates: states (none: any), published from `since` and before `until`, the event's own id, before an event."""
 
     states: frozenset[str] = frozenset()
     since: Instant | None = None
     until: Instant | None = None
     event: str = ""
-    below: Offset | None = None
+    below: Position | None = None
     limit: int = 100
 
 
 @dataclass(frozen=True, slots=True)
 class EventStatusPage:
-    """Newest event first. `before`: go on below this offset; None at the end. A page may be short and yet not the last."""
+    """Newest event first. `before`: go on before this event; None at the end. A page may be short and yet not the last."""
 
     fates: Sequence[EventStatus]
-    before: Offset | None
+    before: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,32 +74,32 @@ class RecordsComplete:
 
 
 class EventStatuses:
-    """Tells fates of one subscription's events, or of any lane's. Blocking: call it in a thread."""
+    """Tells fates of one subscription's events, or of any lane's."""
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._statuses = Statuses(parts.records, parts.lanes)
+        self._statuses = Statuses(LaneSources(parts.lanes, parts.lane_index, parts.records))
         self._now = parts.clock.now()
 
-    def of(self, subscription: Subscription, position: Position) -> EventStatus | None:
+    async def of(self, subscription: Subscription, position: Position) -> EventStatus | None:
         """One event's fate with its history; None when the subscription never got it."""
-        fate = self.in_lane(subscription.lane, position, self._kept(subscription))
+        fate = await self.in_lane(subscription.lane, position, self._kept(subscription))
         if fate is None:
             return None
         history = tracked(subscription, fate.status.history)
         return EventStatus(fate.id, msgspec.structs.replace(fate.status, history=history), fate.entry)
 
-    def holds(self, subscription: Subscription, position: Position) -> bool:
+    async def holds(self, subscription: Subscription, position: Position) -> bool:
         """Whether the event is in the subscription's lane now."""
-        return self._statuses.holds(subscription.lane, position)
+        return await self._statuses.holds(subscription.lane, position)
 
-    def in_lane(self, lane: LaneNumber, position: Position, kept: RetentionPeriod = FOREVER) -> EventStatus | None:
+    async def in_lane(self, lane: LaneNumber, position: Position, kept: RetentionPeriod = FOREVER) -> EventStatus | None:
         """As `of`, for a lane whose subscription may be gone."""
-        status = self._statuses.of(lane, position)
+        status = await self._statuses.of(lane, position)
         if status is None:
             return None
-        entries = self._parts.reader.fetch([position])
-        if position in entries and not status.history and not self._statuses.holds(lane, position):
+        entries = await self._parts.events.fetch([position])
+        if position in entries and not status.history and not await self._statuses.holds(lane, position):
             # The lane forgets nothing that the log still has: it never had this one, whatever expired around it.
             return None
         return self._fate(status, entries, kept)
@@ -106,62 +107,57 @@ class EventStatuses:
     def named(self, delivery_id: uuid.UUID) -> tuple[LaneNumber, Position] | None:
         """The lane and position that a delivery id stands for; None for an id that no delivery has."""
         name = self._parts.ids.name_of(delivery_id)
-        if self._parts.ids.id_of(name) != delivery_id or name.partition != EMBEDDED:
+        if self._parts.ids.id_of(name) != delivery_id:
             return None
-        return LaneNumber(name.lane), Position(EMBEDDED, Offset(name.offset))
+        return LaneNumber(name.lane), Position(Partition(name.partition), Offset(name.offset))
 
-    def page(self, subscription: Subscription, asked: EventStatusQuery) -> EventStatusPage:
+    async def page(self, subscription: Subscription, asked: EventStatusQuery) -> EventStatusPage:
         """The next fates that were asked for."""
         kept = self._kept(subscription)
-        above, below = self._bounds(asked)
-        states = self._asked_states(subscription, asked.states, kept)
+        between = await between_times(self._parts.events, asked.since, asked.until, asked.below)
+        states = await self._asked_states(subscription, asked.states, kept)
         chosen = bool(asked.event) or states != asked.states
         found: list[EventStatus] = []
+        before: Position | None = None
         for _ in range(STEPS if chosen else 1):
-            question = StatusQuestion(states=states, above=above, below=below, limit=STEP if chosen else asked.limit)
-            page = self._statuses.page(subscription.lane, question)
-            entries = self._parts.reader.fetch([status.position for status in page.found])
+            question = StatusQuestion(
+                states=states, above=between.above, upto=between.upto, limit=STEP if chosen else asked.limit
+            )
+            page = await self._statuses.page(subscription.lane, question)
+            entries = await self._parts.events.fetch([status.position for status in page.found])
             fates = [self._fate(status, entries, kept) for status in page.found]
             found += [fate for fate in fates if _is_asked(fate, asked)]
-            below = page.before
+            before = page.before
             if len(found) >= asked.limit:
-                return EventStatusPage(found[: asked.limit], found[asked.limit - 1].status.position.offset)
-            if below is None:
+                return EventStatusPage(found[: asked.limit], found[asked.limit - 1].status.position)
+            if before is None:
                 break
-        return EventStatusPage(found, below)
+            between = between._replace(upto=marks_below(before))
+        return EventStatusPage(found, before)
 
-    def complete(self, lane: LaneNumber) -> RecordsComplete:
+    async def complete(self, lane: LaneNumber) -> RecordsComplete:
         """Since when the records of a lane are complete. Today all lanes share the room that records may take."""
         since = Instant(self._now - round(self._parts.settings.push.records * SECOND))
-        cut = self._parts.records.kept().cut
+        cut = (await self._parts.records.kept()).cut
         return RecordsComplete(max(since, cut), "bytes" if cut > since else "time")
 
     def _kept(self, subscription: Subscription) -> RetentionPeriod:
         return Retentions(self._parts.snapshot, self._parts.settings.topics.retention).of(subscription)
 
-    def _bounds(self, asked: EventStatusQuery) -> tuple[Offset, Offset | None]:
-        """The offsets between which everything lies that was published in the time asked for."""
-        above, below = START, asked.below
-        if asked.since is not None:
-            above = marks_before(self._parts.reader, asked.since).get(EMBEDDED, START)
-        if asked.until is not None:
-            end = Offset(marks_before(self._parts.reader, asked.until).get(EMBEDDED, START) + 1)
-            below = end if below is None else min(below, end)
-        return above, below
-
-    def _asked_states(self, subscription: Subscription, states: frozenset[str], kept: RetentionPeriod) -> frozenset[str]:
+    async def _asked_states(self, subscription: Subscription, states: frozenset[str], kept: RetentionPeriod) -> frozenset[str]:
         """States to look for: an expired event may be an open one that nobody has come to yet, if the oldest open one is old.
 
         Which of the open ones expires first is not known where retention was changed: newer ones may count for less.
         """
         if EXPIRED not in states:
             return states
-        low = self._parts.delivery.lane(subscription.lane).low_water
-        for block in self._parts.lanes.blocks(subscription.lane, low, EMBEDDED, 1):
-            for entry in self._parts.reader.fetch([Position(EMBEDDED, max(block.first, Offset(low + 1)))]).values():
-                return states | OPEN if entry.at + kept.shortest * SECOND <= self._now else states
-            return states | OPEN
-        return states
+        low = (await asyncio.to_thread(self._parts.delivery.lane, subscription.lane)).low_water
+        first = (await self._parts.lane_index.backlogs({subscription.lane: low}))[subscription.lane].first
+        if first is None:
+            return states
+        for entry in (await self._parts.events.fetch([first])).values():
+            return states | OPEN if entry.at + kept.shortest * SECOND <= self._now else states
+        return states | OPEN
 
     def _fate(self, status: DeliveryStatus, entries: Mapping[Position, Entry], kept: RetentionPeriod) -> EventStatus:
         entry = entries.get(status.position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,9 @@ from tidings.doors.api_parts import ApiParts
 from tidings.errors import Expired, FilterSyntaxError
 from tidings.events.model import Event
 from tidings.events.stored import event_from
-from tidings.lanes.sqlite.block import digest_in
 from tidings.log.cursor import cursor_at
 from tidings.log.port import Entry
-from tidings.log.position import LaneNumber, Marks, Offset, Position
+from tidings.log.position import LaneNumber, Position, marks_below, place_before, reached
 from tidings.registry.model import ApprovalState, Route, Subscription, Topic
 
 if TYPE_CHECKING:
@@ -39,22 +38,24 @@ class RouteVerdict:
     explanation: Explanation | None = None
 
 
-def stored(parts: ApiParts, topic: Topic, position: Position) -> ExplainQuestion:
+async def stored(parts: ApiParts, topic: Topic, position: Position) -> ExplainQuestion:
     """The question about a published event. Raises Expired when it is there no more, or never was in this topic."""
-    entry = parts.reader.fetch([position]).get(position)
+    entry = (await parts.events.fetch([position])).get(position)
     if entry is None or entry.topic != topic.number:
         raise Expired(f"there is no event of {topic.name} at this cursor, or it was removed", found=cursor_at(position))
     return ExplainQuestion(topic, event_from(entry.head, entry.data), entry)
 
 
-def verdicts(parts: ApiParts, question: ExplainQuestion, subscriptions: Sequence[Subscription]) -> Iterator[RouteVerdict]:
+async def verdicts(
+    parts: ApiParts, question: ExplainQuestion, subscriptions: Sequence[Subscription]
+) -> AsyncIterator[RouteVerdict]:
     """The verdict on each of these subscriptions, in their order."""
-    routes = _in_force(parts, question)
-    asides = _asides(parts, question)
+    routes = await _in_force(parts, question)
+    asides = await _asides(parts, question)
     for subscription in subscriptions:
         route = routes.get(subscription.lane)
         reason = asides.get(subscription.lane) or asides.get(None)
-        if route is not None and reason is not None and not _in_lane(parts, question, subscription.lane):
+        if route is not None and reason is not None and not await _in_lane(parts, question, subscription.lane):
             yield RouteVerdict(subscription, False, f"routing set it aside: {reason}")
         elif route is None:
             yield RouteVerdict(subscription, False, _why_not_in_force(parts, question, subscription))
@@ -62,39 +63,37 @@ def verdicts(parts: ApiParts, question: ExplainQuestion, subscriptions: Sequence
             yield _judged(subscription, route, question.event, parts.regex)
 
 
-def _asides(parts: ApiParts, question: ExplainQuestion) -> Mapping[LaneNumber | None, str]:
+async def _asides(parts: ApiParts, question: ExplainQuestion) -> Mapping[LaneNumber | None, str]:
     """Why routing set the event aside, for a lane or (None) for all of them: then it went nowhere, whatever the filter says."""
     if question.entry is None:
         return {}
-    partition, offset = position = question.entry.position
-    found = parts.lanes.asides(Position(partition, Offset(offset - 1)), 1)
+    position = question.entry.position
+    found = await parts.lane_index.asides(place_before(position), 1)
     return {one.lane: one.reason for one in found if one.position == position}
 
 
-def _in_lane(parts: ApiParts, question: ExplainQuestion, lane: LaneNumber) -> bool:
+async def _in_lane(parts: ApiParts, question: ExplainQuestion, lane: LaneNumber) -> bool:
     """Whether the lane has the event all the same: what cannot be decided is kept only from lanes that have a filter."""
     if question.entry is None:
         return False
-    partition, offset = question.entry.position
-    blocks = parts.lanes.blocks(lane, Offset(offset - 1), partition, 1)
-    return bool(blocks) and digest_in(blocks[0], offset) is not None
+    return (await parts.lanes.find(lane, question.entry.position)).exact
 
 
-def _in_force(parts: ApiParts, question: ExplainQuestion) -> Mapping[LaneNumber, Route]:
+async def _in_force(parts: ApiParts, question: ExplainQuestion) -> Mapping[LaneNumber, Route]:
     if question.entry is None:
-        found = [route for route in parts.registry.routes(parts.reader.ends()) if route.until is None]
+        found = [route for route in parts.registry.routes(await parts.events.ends()) if route.until is None]
     else:
-        partition, offset = question.entry.position
-        below: Marks = {partition: Offset(offset - 1)}
-        found = [route for route in parts.registry.routes(below) if holds_at(route, question.entry.position)]
+        found = [
+            route
+            for route in parts.registry.routes(marks_below(question.entry.position))
+            if holds_at(route, question.entry.position)
+        ]
     return {route.lane: route for route in found if question.topic.number in route.topics}
 
 
 def holds_at(route: Route, position: Position) -> bool:
     """Whether this version of a route was in force at that position."""
-    since = route.since.get(position.partition, 0)
-    until = None if route.until is None else route.until.get(position.partition, 0)
-    return since < position.offset and (until is None or position.offset <= until)
+    return not reached(route.since, position) and (route.until is None or reached(route.until, position))
 
 
 def _judged(subscription: Subscription, route: Route, event: Event, regex: RegexRules) -> RouteVerdict:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.reader import DeliveryReader, LaneView
-from tidings.log.port import LanesReader, Limit, LogReader
-from tidings.log.position import EMBEDDED, LaneNumber, Marks, Offset, Position
+from tidings.lanes.port import Backlog, LaneIndex, Lanes
+from tidings.log.port import EventLog, Limit, LogReader
+from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Name, Push, Subscription
+
+AT_ONCE = 16
+"""Events that are looked at in one go for the oldest that is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,51 +51,48 @@ class Gauges:
     """Where the stages can be read."""
 
     log: LogReader
-    lanes: LanesReader
+    events: EventLog
+    lanes: Lanes
+    lane_index: LaneIndex
     delivery: DeliveryReader
 
 
-def measured(gauges: Gauges, subscriptions: Iterable[Subscription], now: Instant) -> Lags:
-    """The lag of every stage. Blocks while it reads: call it in a thread."""
-    end, routed = gauges.log.ends(), gauges.lanes.routed()
-    views: Mapping[LaneNumber, LaneView] = gauges.delivery.lanes()
-    pairs = [(one, _of_subscription(gauges.lanes, one, views)) for one in subscriptions]
-    listed = [lag for _, lag in pairs]
-    behind = [lag for one, lag in pairs if lag.events and isinstance(one.delivery, Push)]
+async def measured(gauges: Gauges, subscriptions: Sequence[Subscription], now: Instant) -> Lags:
+    """The lag of every stage."""
+    end, routed = await gauges.events.ends(), await gauges.lanes.routed()
+    views: Mapping[LaneNumber, LaneView] = await asyncio.to_thread(gauges.delivery.lanes)
+    lanes = {one.lane: views.get(one.lane) or LaneView(lane=one.lane) for one in subscriptions}
+    backlogs = await gauges.lane_index.backlogs({lane: view.low_water for lane, view in lanes.items()})
+    behind = [backlogs[one.lane] for one in subscriptions if isinstance(one.delivery, Push)]
+    unrouted = await asyncio.to_thread(_unrouted, gauges.log, routed, end)
     return Lags(
         end=end,
         routed=routed,
-        routing=Lag(gauges.log.count(routed, end), _age(now, _oldest_unrouted(gauges.log, routed, end))),
-        delivery=Lag(sum(one.events for one in behind), _age(now, _oldest_undelivered(gauges, behind))),
-        subscriptions=listed,
+        routing=Lag(unrouted.events, _age(now, unrouted.oldest)),
+        delivery=Lag(sum(one.entries for one in behind), _age(now, await _oldest(gauges.events, behind))),
+        subscriptions=[SubscriptionLag(one.name, backlogs[one.lane].entries, lanes[one.lane]) for one in subscriptions],
     )
 
 
-def _of_subscription(lanes: LanesReader, subscription: Subscription, views: Mapping[LaneNumber, LaneView]) -> SubscriptionLag:
-    view = views.get(subscription.lane) or LaneView(lane=subscription.lane)
-    return SubscriptionLag(subscription.name, lanes.count_after(view.lane, view.low_water, EMBEDDED), view)
+class _Unrouted(NamedTuple):
+    events: int
+    oldest: Instant | None
 
 
-def _oldest_unrouted(log: LogReader, routed: Marks, end: Marks) -> Instant | None:
+def _unrouted(log: LogReader, routed: Marks, end: Marks) -> _Unrouted:
     entries = log.scan(routed, end, Limit(entries=1)).entries
-    return entries[0].at if entries else None
+    return _Unrouted(log.count(routed, end), entries[0].at if entries else None)
 
 
-def _oldest_undelivered(gauges: Gauges, behind: Sequence[SubscriptionLag]) -> Instant | None:
-    firsts = [offset for one in behind if (offset := _first_open(gauges.lanes, one.lane)) is not None]
+async def _oldest(events: EventLog, behind: Sequence[Backlog]) -> Instant | None:
+    """When the oldest event that waits was published."""
+    firsts = sorted({one.first for one in behind if one.first is not None})
     # The oldest may be gone from the log; the others are waiting all the same.
-    for offset in sorted(set(firsts)):
-        for entry in gauges.log.fetch([Position(EMBEDDED, offset)]).values():
-            return entry.at
+    for begin in range(0, len(firsts), AT_ONCE):
+        found = (await events.fetch(firsts[begin : begin + AT_ONCE])).values()
+        if found:
+            return min(entry.at for entry in found)
     return None
-
-
-def _first_open(lanes: LanesReader, view: LaneView) -> Offset | None:
-    blocks = lanes.blocks(view.lane, view.low_water, EMBEDDED, 1)
-    if not blocks:
-        return None
-    offsets = array("q", blocks[0].offsets)
-    return next((Offset(offset) for offset in offsets if offset > view.low_water), None)
 
 
 def _age(now: Instant, oldest: Instant | None) -> float:

@@ -8,49 +8,47 @@ from datetime import datetime
 from tidings.clock import SECOND, Instant
 from tidings.errors import Malformed
 from tidings.log.cursor import marks_of, position_of
-from tidings.log.port import Limit, LogReader
-from tidings.log.position import START, Marks, Offset, Partition, Position
+from tidings.log.port import Between, EventLog
+from tidings.log.position import Marks, Partition, Position, lesser, marks_below
 
 FIRST = "_first"
 LAST = "_last"
 
-_ONE = Limit(entries=1)
 
-
-def marks_at(reader: LogReader, place: str) -> Marks:
+async def marks_at(events: EventLog, place: str) -> Marks:
     """The marks to go on from at this place: a cursor, `_first` or `_last`. Raises Malformed."""
     match place:
         case "_first":
             return {}
         case "_last":
-            return reader.ends()
+            return await events.ends()
         case cursor:
             marks = marks_of(cursor)
-            _refuse_strange(reader, marks)
+            await _refuse_strange(events, marks)
             return marks
 
 
-def positions_at(reader: LogReader, cursors: Sequence[str]) -> Sequence[Position]:
+async def positions_at(events: EventLog, cursors: Sequence[str]) -> Sequence[Position]:
     """The events that cursors stand for; whether they are there is another question. Raises Malformed."""
     positions = tuple(map(position_of, cursors))
-    _refuse_strange(reader, {position.partition for position in positions})
+    await _refuse_strange(events, {position.partition for position in positions})
     return positions
 
 
-def _refuse_strange(reader: LogReader, partitions: Collection[Partition]) -> None:
+async def _refuse_strange(events: EventLog, partitions: Collection[Partition]) -> None:
     """Marks without a partition mean its beginning: a cursor of another one would silently stand for that."""
-    known = reader.ends().keys()
+    known = (await events.ends()).keys()
     strange = sorted(partition for partition in partitions if partition not in known)
     if strange:
         expected = f"a cursor of partition {', '.join(map(str, sorted(known)))}, such as {min(known)}-1234"
         raise Malformed("the log has no such partition", at="cursor", found=strange[0], expected=expected)
 
 
-def marks_at_any(reader: LogReader, place: str) -> Marks:
+async def marks_at_any(events: EventLog, place: str) -> Marks:
     """As `marks_at`; a time means: from the first event published then or later."""
     if ":" in place:
-        return marks_before(reader, instant_of(place))
-    return marks_at(reader, place)
+        return await events.before(instant_of(place))
+    return await marks_at(events, place)
 
 
 def instant_of(text: str) -> Instant:
@@ -64,18 +62,10 @@ def instant_of(text: str) -> Instant:
     return Instant(int(moment.timestamp() * SECOND))
 
 
-def marks_before(reader: LogReader, instant: Instant) -> Marks:
-    """How far the log was just before the first entry of this time or later; found by halving, so it reads little."""
-    return {partition: _before(reader, partition, end, instant) for partition, end in reader.ends().items()}
-
-
-def _before(reader: LogReader, partition: Partition, end: Offset, instant: Instant) -> Offset:
-    low, high = START, end
-    while low < high:
-        middle = Offset((low + high) // 2)
-        entries = reader.scan({partition: middle}, {partition: end}, _ONE).entries
-        if entries and entries[0].at < instant:
-            low = entries[0].position.offset
-        else:
-            high = middle
-    return low
+async def between_times(
+    events: EventLog, since: Instant | None, until: Instant | None, before: Position | None = None
+) -> Between:
+    """What was published from one time on and before another, and before an event where one is named."""
+    above = {} if since is None else await events.before(since)
+    upto = await events.ends() if until is None else await events.before(until)
+    return Between(above, upto if before is None else lesser(upto, marks_below(before)))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tidings.clock import SECOND, Clock, Instant, LeapWatch
-from tidings.log.port import LanesReader, LogWriter, Retention
+from tidings.lanes.port import Lanes
+from tidings.log.port import LogWriter, Retention
 from tidings.log.position import COMMANDS, START, Marks, TopicNumber
 from tidings.registry.model import Change, Snapshot, Topic
 from tidings.registry.port import RegistryWriter
@@ -62,7 +63,7 @@ class Audit:
 class RetentionSweep:
     """Lets old entries and superseded versions go. Nothing that was not routed is ever removed, nor by a clock that has leapt."""
 
-    def __init__(self, log: LogWriter, lanes: LanesReader, registry: RegistryWriter, default: float, clock: Clock) -> None:
+    def __init__(self, log: LogWriter, lanes: Lanes, registry: RegistryWriter, default: float, clock: Clock) -> None:
         self._log = log
         self._lanes = lanes
         self._registry = registry
@@ -80,7 +81,7 @@ class RetentionSweep:
         """One round; how many entries went. Raises ClockLeapt, and removes nothing, when the clock makes everything look old."""
         self._leaps.check()
         await asyncio.to_thread(self._follow_audit)
-        now, routed = self._clock.now(), self._lanes.routed()
+        now, routed = self._clock.now(), await self._lanes.routed()
         kept: Mapping[TopicNumber, float | None] = {**self._audit.topics, **topics_kept(snapshot, self._default)}
         gone = await self._log.trim(retentions(kept.items(), self._default, now), routed)
         longest = max((seconds for seconds in kept.values() if seconds is not None), default=self._default)

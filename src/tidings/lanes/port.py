@@ -6,14 +6,14 @@ subtracted; positions are names. A mark has both, and an adapter looks by the on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.port import Touched
-from tidings.log.position import LaneNumber, Marks, Position
+from tidings.log.port import Aside, Touched
+from tidings.log.position import START, LaneNumber, Marks, Partition, Position
 
 
 class StoredEntry(msgspec.Struct, gc=False):
@@ -34,6 +34,10 @@ class Mark(NamedTuple):
 
     number: int
     position: Position
+
+
+BEGIN = Mark(0, Position(Partition(0), START))
+"""Before the first entry of any lane."""
 
 
 class LaneEntry(NamedTuple):
@@ -78,8 +82,8 @@ class Lanes(Protocol):
     async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
         """The entries at these marks, in the order given; those that are gone as expired."""
 
-    async def find(self, lane: LaneNumber, position: Position) -> FoundEntry:
-        """The last entry at or before a position."""
+    async def find(self, lane: LaneNumber, place: Position | Marks) -> FoundEntry:
+        """The last entry at or before a position, or at or below marks."""
 
     async def end(self, lane: LaneNumber) -> Mark:
         """How far the lane reaches: everything that was routed before this call is at or below."""
@@ -89,3 +93,26 @@ class Lanes(Protocol):
 
     async def routed(self) -> Marks:
         """How far routing is durable."""
+
+
+class Backlog(NamedTuple):
+    """How many entries a lane has after a mark, removed ones aside, and where the first of them is."""
+
+    entries: int
+    first: Position | None
+
+
+class LaneIndex(Protocol):
+    """What is in lanes, without what is to be sent: for statuses and figures. Every call may be repeated and does bounded work.
+
+    Raises LogUnavailable.
+    """
+
+    async def newest(self, lane: LaneNumber, upto: Mark, limit: int) -> Sequence[Mark]:
+        """The last entries at or before a mark, newest first, at most so many. None: there are no more."""
+
+    async def backlogs(self, after: Mapping[LaneNumber, Mark]) -> Mapping[LaneNumber, Backlog]:
+        """What lanes have after marks."""
+
+    async def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
+        """What routing set aside, oldest first: about `limit`, and all of one event together."""

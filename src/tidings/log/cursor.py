@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidings.errors import Malformed
-from tidings.log.position import Marks, Offset, Partition, Position
+from tidings.log.position import EMBEDDED, START, Marks, Offset, Partition, Position
 
 _LARGEST = (1 << 63) - 1
 
@@ -43,3 +43,14 @@ def position_of(cursor: str) -> Position:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= _LARGEST
+
+
+def feed_place(marks: Marks) -> Offset:
+    """Where marks stand for a feed. Its cursors are one number, the offset in the partition that it is read from: the
+    embedded log has no other."""
+    return marks.get(EMBEDDED, START)
+
+
+def feed_position(place: int) -> Position:
+    """The position that a feed's cursor stands for."""
+    return Position(EMBEDDED, Offset(place))

@@ -52,6 +52,13 @@ class Limit(msgspec.Struct, frozen=True, gc=False):
     bytes: int = 4 << 20
 
 
+class Between(NamedTuple):
+    """What lies above some marks and at or below others."""
+
+    above: Marks
+    upto: Marks
+
+
 class Retention(msgspec.Struct, frozen=True, gc=False):
     """Entries of a topic published before `before` may go."""
 
@@ -124,6 +131,28 @@ class LogReader(Protocol):
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""
+
+
+class EventLog(Protocol):
+    """The events of all topics, as whoever answers requests reads them. Raises LogUnavailable. Every call may be repeated."""
+
+    async def read(self, topic: TopicNumber, after: Marks, limit: Limit) -> Page:
+        """The next entries of one topic after `after`, in order, without looking at other topics' entries."""
+
+    async def newest(self, topic: TopicNumber, between: Between, limit: Limit) -> Sequence[Entry]:
+        """The last entries of one topic between marks, newest first. None: there are no more."""
+
+    async def fetch(self, positions: Sequence[Position]) -> Mapping[Position, Entry]:
+        """The entries at these positions; one that was removed is missing from the answer."""
+
+    async def ends(self) -> Marks:
+        """The position of the newest entry of every partition. Cheap."""
+
+    async def before(self, instant: Instant) -> Marks:
+        """How far the log was just before the first entry of this time or later."""
+
+    async def removed(self, topic: TopicNumber) -> Marks:
+        """Entries of this topic at or below these marks may have been removed; a cursor below them has expired."""
 
 
 class Remains(Protocol):

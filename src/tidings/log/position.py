@@ -23,6 +23,7 @@ LaneNumber = NewType("LaneNumber", int)
 COMMANDS = TopicNumber(0)
 EMBEDDED = Partition(0)
 START = Offset(0)
+_LAST = Offset((1 << 58) - 1)
 
 
 class Position(NamedTuple):
@@ -58,6 +59,46 @@ class PositionRange(Sequence[Position]):
 
 Marks: TypeAlias = Mapping[Partition, Offset]
 """How far, per partition: the end of the log, how far was routed, from where a change holds. A missing partition is START."""
+
+
+def before(position: Position, other: Position) -> bool:
+    """Whether one place is before another. Nothing is said of two partitions: then both are neither."""
+    return position.partition == other.partition and position.offset < other.offset
+
+
+def at_or_before(position: Position, other: Position) -> bool:
+    """Whether one place is another or before it."""
+    return position.partition == other.partition and position.offset <= other.offset
+
+
+def place_before(position: Position) -> Position:
+    """The place just before an entry: everything before the entry is at or before it."""
+    return Position(position.partition, Offset(position.offset - 1))
+
+
+def place_after(position: Position) -> Position:
+    """The place just after an entry."""
+    return Position(position.partition, Offset(position.offset + 1))
+
+
+def last_place(partition: Partition) -> Position:
+    """A place beyond every entry of a partition."""
+    return Position(partition, _LAST)
+
+
+def marks_below(position: Position) -> Marks:
+    """Marks that everything before an entry of its partition is at or below."""
+    return {position.partition: Offset(position.offset - 1)}
+
+
+def reached(marks: Marks, position: Position) -> bool:
+    """Whether a position is at or below these marks."""
+    return position.offset <= marks.get(position.partition, START)
+
+
+def lesser(one: Marks, other: Marks) -> Marks:
+    """The smaller mark of each partition; a partition that one of them does not name is at its start."""
+    return {partition: min(offset, other.get(partition, START)) for partition, offset in one.items()}
 
 
 def embedded(offset: int) -> Marks:

@@ -68,11 +68,6 @@ class RoutingSource(Protocol):
         """What workers read with."""
 
 
-def lesser(one: Marks, other: Marks) -> Marks:
-    """The smaller mark of each partition; a partition that one of them does not name is at its start."""
-    return {partition: min(offset, other.get(partition, START)) for partition, offset in one.items()}
-
-
 def halves(whole: Range) -> tuple[Range, Range] | None:
     """A closed range as two of about the same size; None when it cannot be divided."""
     partition, after, upto = whole

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tidings.errors import Unavailable, tolerating
 from tidings.log.port import LanesWriter, Remains
-from tidings.log.position import Marks
-from tidings.log.ranges import RoutingSource, lesser
+from tidings.log.position import Marks, lesser
+from tidings.log.ranges import RoutingSource
 
 TRIM_EVERY = 60.0
 SWEEP_SECONDS = 0.1

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tests.builders import a_position
 from tidings.clock import Instant
 from tidings.delivery.push.lane.entries import Item, Parcel
 from tidings.delivery.push.lane.state import LaneState
 from tidings.lanes.port import Mark
-from tidings.log.position import EMBEDDED, Offset, Position
 
 
 def a_state(cursor: int = 0, items: Iterable[Item] = (), limit: int = 100) -> LaneState:
     """A lane that was taken up to there, with these items open."""
-    state = LaneState(cursor, Offset(cursor), limit)
+    state = LaneState(a_mark(cursor), limit)
     state.restore(items)
     return state
 
 
 def an_item(number: int, **fields: object) -> Item:
-    return Item(number, Offset(number), **fields)  # type: ignore[arg-type]
+    return Item(number, a_position(number), **fields)  # type: ignore[arg-type]
 
 
 def a_parcel(number: int, body: bytes = b"{}", key: int = 0, **headers: str) -> Parcel:
     named = {"content-type": "application/json", **headers}
-    return Parcel(number, Offset(number), named, body, published=Instant(1_234_567), key=key)
+    return Parcel(number, a_position(number), named, body, published=Instant(1_234_567), key=key)
 
 
 def a_mark(number: int) -> Mark:
-    return Mark(number, Position(EMBEDDED, Offset(number)))
+    return Mark(number, a_position(number))
 
 
 def taken(state: LaneState, number: int, now: int = 1, key: int = 0) -> Item:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders import a_position
 from tests.delivery.push.lanes import a_parcel, a_state
 from tests.delivery.worlds import World, a_pushed_lane, final, in_world
 from tests.polling import until_async
@@ -24,7 +25,7 @@ from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
 from tidings.lanes.port import StoredEntry
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
-from tidings.log.position import Offset, embedded
+from tidings.log.position import embedded
 from tidings.registry.delivery_options import BatchForm, Ordering
 
 
@@ -43,7 +44,7 @@ def test_the_forms_of_an_element() -> None:
 def test_a_wrapped_event_without_data_keeps_its_id() -> None:
     event = checked({"specversion": "1.0", "id": "a b", "source": "/orders", "type": "order.created"}, None)
     headers, body, *_ = BINARY.shared(StoredEntry(Instant(0), 0, head_of(event), None))
-    element = json.loads(element_of(BatchForm.WRAPPED, Parcel(1, Offset(1), headers, body)))
+    element = json.loads(element_of(BatchForm.WRAPPED, Parcel(1, a_position(1), headers, body)))
     assert (element["metadata"]["id"], element["message"]["type"]) == ("a b", "order.created")
 
 

@@ -11,17 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.delivery.worlds import World, final, ids, in_world
+from tests.builders import a_position
+from tests.delivery.worlds import World, final, ids, in_world, statuses_of
 from tests.polling import until_async
 from tests.receivers import Answer, Arrival, Receiver
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.lane.breaker import CLOSED, Breaker, Status, caught_up, closed, loop_wait, opened, probed
 from tidings.delivery.push.policy.decision import Outcome
 from tidings.delivery.push.policy.policy import BreakerPolicy
-from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
-from tidings.lanes.sqlite.reader import SqliteLanesReader
+from tidings.delivery.push.records.statuses import StatusQuestion
 from tidings.log.commands import CloseBreaker
-from tidings.log.position import Offset
 
 NOW = Instant(1_700_000_000 * SECOND)
 MINUTE = 60 * SECOND
@@ -32,12 +31,12 @@ def later(minutes: float) -> Instant:
 
 
 def an_open_one(at: Instant = NOW) -> Breaker:
-    return opened(CLOSED, Offset(7), at, 30.0)
+    return opened(CLOSED, a_position(7), at, 30.0)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
 def test_a_probe_that_succeeds_starts_the_resending(status: int) -> None:
-    breaker = probed(an_open_one(), Outcome(status), later(1), Offset(99))
+    breaker = probed(an_open_one(), Outcome(status), later(1), 99)
     assert (breaker.status, breaker.until, breaker.probe, breaker.why) == (Status.REPUBLISHING, 99, status, "")
 
 
@@ -54,33 +53,31 @@ def test_a_probe_that_succeeds_starts_the_resending(status: int) -> None:
     ],
 )
 def test_a_probe_that_fails_leaves_it_open_and_says_why(outcome: Outcome, probe: int, why: str, seconds: int) -> None:
-    breaker = probed(an_open_one(), outcome, later(1), Offset(99))
+    breaker = probed(an_open_one(), outcome, later(1), 99)
     assert (breaker.status, breaker.probe, breaker.why) == (Status.OPEN, probe, why)
     assert breaker.next_probe - later(1) == seconds * SECOND
 
 
 def test_a_subscription_may_say_which_answers_mean_well() -> None:
-    assert (
-        probed(an_open_one(), Outcome(418), later(1), Offset(99), BreakerPolicy(well_at=(418,))).status is Status.REPUBLISHING
-    )
-    assert probed(an_open_one(), Outcome(200), later(1), Offset(99), BreakerPolicy(well_at=(418,))).status is Status.OPEN
+    assert probed(an_open_one(), Outcome(418), later(1), 99, BreakerPolicy(well_at=(418,))).status is Status.REPUBLISHING
+    assert probed(an_open_one(), Outcome(200), later(1), 99, BreakerPolicy(well_at=(418,))).status is Status.OPEN
 
 
 def test_it_closes_when_everything_that_waited_is_final() -> None:
-    breaker = probed(an_open_one(), Outcome(200), later(1), Offset(99))
-    assert caught_up(breaker, Offset(98), later(2)) is breaker
-    assert caught_up(breaker, Offset(99), later(2)).status is Status.CLOSED
+    breaker = probed(an_open_one(), Outcome(200), later(1), 99)
+    assert caught_up(breaker, 98, later(2)) is breaker
+    assert caught_up(breaker, 99, later(2)).status is Status.CLOSED
 
 
 def test_one_that_keeps_opening_waits_longer_each_time() -> None:
     breaker, waits = CLOSED, []
     for loop in range(15):
-        breaker = opened(breaker, Offset(1), later(loop), 30.0)
-        breaker = probed(breaker, Outcome(200), later(loop + 0.5), Offset(9))
+        breaker = opened(breaker, a_position(1), later(loop), 30.0)
+        breaker = probed(breaker, Outcome(200), later(loop + 0.5), 9)
         waits.append((breaker.loops, max(0, breaker.postponed_until - later(loop + 0.5)) / SECOND))
     assert waits[:5] == [(1, 0), (2, 2), (3, 4), (4, 8), (5, 16)]
     assert waits[11:] == [(12, 2048), (13, 3600), (14, 3600), (15, 3600)]
-    quiet = probed(opened(closed(breaker, later(20)), Offset(1), later(200), 30.0), Outcome(200), later(201), Offset(9))
+    quiet = probed(opened(closed(breaker, later(20)), a_position(1), later(200), 30.0), Outcome(200), later(201), 9)
     assert (quiet.loops, quiet.postponed_until) == (0, 0)
 
 
@@ -88,9 +85,9 @@ def test_what_counts_as_again_and_the_longest_wait_can_be_set() -> None:
     short = BreakerPolicy(loop_window=90.0, loop_max=3.0)
     breaker = CLOSED
     for loop in range(4):
-        breaker = probed(opened(breaker, Offset(1), later(loop), 30.0), Outcome(200), later(loop + 0.4), Offset(9), short)
+        breaker = probed(opened(breaker, a_position(1), later(loop), 30.0), Outcome(200), later(loop + 0.4), 9, short)
     assert (breaker.loops, breaker.postponed_until - later(3.4)) == (4, 3 * SECOND)
-    breaker = probed(opened(closed(breaker, later(4)), Offset(1), later(5), 30.0), Outcome(200), later(5.4), Offset(9), short)
+    breaker = probed(opened(closed(breaker, later(4)), a_position(1), later(5), 30.0), Outcome(200), later(5.4), 9, short)
     assert breaker.loops == 0
 
 
@@ -112,19 +109,19 @@ class Moves(RuleBasedStateMachine):
 
     @rule()
     def fail(self) -> None:
-        self.breaker = opened(self.breaker, Offset(1), self.now, 30.0)
+        self.breaker = opened(self.breaker, a_position(1), self.now, 30.0)
         assert self.breaker.status is Status.OPEN
 
     @rule(status=st.sampled_from([200, 204, 404, 503, None]))
     def probe(self, status: int | None) -> None:
         before = self.breaker
-        self.breaker = probed(before, Outcome(status, "" if status else "timeout"), self.now, Offset(50))
+        self.breaker = probed(before, Outcome(status, "" if status else "timeout"), self.now, 50)
         moved = before.status is Status.OPEN and status in (200, 204)
         assert self.breaker.status is (Status.REPUBLISHING if moved else before.status)
 
     @rule(low_water=st.integers(0, 100))
     def settle(self, low_water: int) -> None:
-        self.breaker = caught_up(self.breaker, Offset(low_water), self.now)
+        self.breaker = caught_up(self.breaker, low_water, self.now)
 
     @rule()
     def close(self) -> None:
@@ -271,8 +268,8 @@ def test_new_events_do_not_wait_for_those_that_waited(tmp_path: Path) -> None:
                 await world.publish(29, lane, first=2)
                 endpoint.up = endpoint.well = True
                 await until_async(lambda: world.reader.lane(lane).state == "republishing")
-                statuses = Statuses(world.reader, SqliteLanesReader(tmp_path))
-                assert "redelivering" in {one.state for one in statuses.page(lane, StatusQuestion()).found}
+                page = await statuses_of(world).page(lane, StatusQuestion())
+                assert "redelivering" in {one.state for one in page.found}
                 await world.publish(10, lane, first=31)
                 await until_async(lambda: {str(n) for n in range(31, 41)} <= set(ids(posts(receiver))))
                 assert world.reader.lane(lane).state == "republishing"

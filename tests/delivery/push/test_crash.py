@@ -39,7 +39,7 @@ def test_every_entry_arrives_at_least_once_whenever_the_process_is_killed(tmp_pa
                 process.kill()
                 await asyncio.to_thread(process.wait)
         async with world.delivering():
-            await until_async(lambda: world.reader.lane(lane).low_water >= ROUNDS * EVENTS)
+            await until_async(lambda: world.reader.lane(lane).low_water.position.offset >= ROUNDS * EVENTS)
 
     async def run() -> None:
         with Receiver(flaky) as receiver:

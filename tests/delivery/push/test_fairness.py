@@ -62,7 +62,7 @@ async def deliver_all(world: World, lanes: list[LaneNumber], others: list[LaneNu
 
     def done() -> bool:
         views = world.reader.lanes()
-        return all(lane in views and views[lane].low_water >= last for lane in lanes)
+        return all(lane in views and views[lane].low_water.position.offset >= last for lane in lanes)
 
     await until_async(done, within=50)
     return time.monotonic() - began

@@ -124,7 +124,11 @@ def test_what_waited_and_fails_while_it_is_held_back_is_not_forgotten() -> None:
 def test_a_lane_that_was_made_anew_keeps_its_items_under_other_numbers() -> None:
     state, _ = opened(7, 8, 9)
     state.renumber(6)
-    assert (state.live.cursor, list(state.live.open), [item.offset for item in state.items()]) == (3, [1, 2, 3], [7, 8, 9])
+    assert (state.live.cursor, list(state.live.open), [item.position.offset for item in state.items()]) == (
+        3,
+        [1, 2, 3],
+        [7, 8, 9],
+    )
 
 
 def test_a_state_survives_being_saved() -> None:

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.delivery.push.lanes import taken
+from tests.builders import a_position
+from tests.delivery.push.lanes import a_mark, taken
 from tests.polling import until_async
 from tidings.clock import Instant, SystemClock
 from tidings.delivery.push.lane.entries import Item
@@ -17,11 +18,11 @@ from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.ledger import MOST_COPIED, SLICE_ROWS, Ledger
 from tidings.delivery.push.saver import Saver
 from tidings.delivery.push.sqlite import SqliteDeliveryStore
-from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Flush, LaneKey, LaneTally, Loaded, Stage
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Flush, LaneTally, Loaded, Stage
 from tidings.errors import LogUnavailable
-from tidings.log.position import LaneNumber, Offset, Partition
+from tidings.log.position import LaneNumber, Position
 
-KEY = LaneKey(LaneNumber(1), Partition(0))
+KEY = LaneNumber(1)
 
 
 class FullDisk:
@@ -40,10 +41,10 @@ class FullDisk:
     def load(self) -> Loaded:
         return Loaded({}, {})
 
-    def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
+    def buried(self, lane: LaneNumber, positions: Sequence[Position] | None) -> Mapping[Position, Burial]:
         return {}
 
-    def letters(self, key: LaneKey, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Offset]:
+    def letters(self, lane: LaneNumber, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Position]:
         return []
 
     def result(self, command_id: str) -> str | None:
@@ -61,7 +62,7 @@ def a_lane() -> PushLane:
 
 
 def an_attempt(offset: int) -> Attempted:
-    return Attempted(KEY, Offset(offset), "retrying", 1, Instant(1), 500, 1.0, "status-500")
+    return Attempted(KEY, a_position(offset), "retrying", 1, Instant(1), 500, 1.0, "status-500")
 
 
 def test_a_failed_save_is_tried_again_before_anything_later_is_saved() -> None:
@@ -76,7 +77,7 @@ def test_a_failed_save_is_tried_again_before_anything_later_is_saved() -> None:
         ledger.attempted(lane, an_attempt(2))
         await saving
         await saver.save()
-        assert [[attempt.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
+        assert [[attempt.position.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
         assert told == ["the disk is full", ""]
         await saver.close()
 
@@ -93,7 +94,7 @@ def test_a_flush_that_was_interrupted_is_not_forgotten() -> None:
         saving.cancel()
         await asyncio.gather(saving, return_exceptions=True)
         await saver.close()
-        assert [attempt.offset for flush in store.saved for attempt in flush.attempts] == [1]
+        assert [attempt.position.offset for flush in store.saved for attempt in flush.attempts] == [1]
 
     asyncio.run(scenario())
 
@@ -118,7 +119,7 @@ def test_what_is_on_its_way_is_saved_as_open() -> None:
         flush = ledger.collect(ledger.pending(), Instant(2))
         assert flush is not None
         (saved,) = flush.lanes
-        assert (saved.low_water, saved.low_number, saved.open_items) == (4, 4, 1)
+        assert (saved.low_water, saved.open_items) == (a_mark(4), 1)
         assert list(decode(saved.body).live.open) == [5]
         assert ledger.open_items == 1
 
@@ -126,7 +127,7 @@ def test_what_is_on_its_way_is_saved_as_open() -> None:
 
 
 def a_lane_of(number: int) -> PushLane:
-    return PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), LaneTally())
+    return PushLane(LaneNumber(number), f"s{number}", LaneState(), LaneTally())
 
 
 def closed(lane: PushLane, number: int) -> Item:
@@ -142,16 +143,20 @@ def test_who_waits_for_a_save_does_not_wait_for_the_records_of_others() -> None:
         for n in range(1, 4):
             ledger.attempted(busy, an_attempt(n))
         item = closed(ordered, 9)
-        ledger.released(ordered, Offset(4))
+        ledger.released(ordered, a_position(4))
         ledger.leaving(ordered, item)
         first = ledger.collect_urgent(Instant(2))
         assert first is not None
-        assert ([lane.key.lane for lane in first.lanes], first.attempts, first.released) == ([2], [], [(ordered.key, 4)])
+        assert ([lane.lane for lane in first.lanes], first.attempts, first.released) == (
+            [2],
+            [],
+            [(ordered.number, a_position(4))],
+        )
         assert ledger.saved() == [(ordered, [item])]
         assert (ledger.urgent.is_set(), ledger.wanted.is_set()) == (False, True)
         rest = ledger.collect(ledger.pending(), Instant(3))
         assert rest is not None
-        assert ([lane.key.lane for lane in rest.lanes], [one.offset for one in rest.attempts]) == ([1], [1, 2, 3])
+        assert ([lane.lane for lane in rest.lanes], [one.position.offset for one in rest.attempts]) == ([1], [1, 2, 3])
         assert not ledger.wanted.is_set()
         assert ledger.collect(ledger.pending(), Instant(4)) is ledger.collect_urgent(Instant(4)) is None
 
@@ -163,12 +168,12 @@ def test_commands_are_saved_together_with_the_lanes_that_they_changed() -> None:
         ledger, changed, ordered, other = Ledger(), a_lane_of(1), a_lane_of(2), a_lane_of(3)
         ledger.touch(other)
         ledger.commanded(changed)
-        assert ledger.collect([changed.key], Instant(1)) is None, "without its command it is not saved"
+        assert ledger.collect([changed.number], Instant(1)) is None, "without its command it is not saved"
         ledger.applied(AppliedCommand("c1", Instant(1), "done"))
         ledger.leaving(ordered, closed(ordered, 9))
         flush = ledger.collect_urgent(Instant(2))
         assert flush is not None
-        assert ({lane.key.lane for lane in flush.lanes}, [one.id for one in flush.applied]) == ({1, 2}, ["c1"])
+        assert ({lane.lane for lane in flush.lanes}, [one.id for one in flush.applied]) == ({1, 2}, ["c1"])
 
     asyncio.run(scenario())
 
@@ -182,10 +187,10 @@ def test_an_ordered_lane_is_saved_at_once_and_the_others_in_their_time() -> None
         for n in range(1, 4):
             ledger.leaving(ordered, closed(ordered, n))
             await until_async(lambda n=n: len(store.saved) == n)
-        assert [[lane.key.lane for lane in flush.lanes] for flush in store.saved] == [[2], [2], [2]]
+        assert [[lane.lane for lane in flush.lanes] for flush in store.saved] == [[2], [2], [2]]
         running.cancel()
         await saver.close()
-        assert [attempt.offset for attempt in store.saved[-1].attempts] == [1]
+        assert [attempt.position.offset for attempt in store.saved[-1].attempts] == [1]
 
     asyncio.run(scenario())
 
@@ -215,7 +220,7 @@ def test_a_save_that_is_interrupted_while_the_disk_writes_is_not_made_twice() ->
         await asyncio.gather(saving, return_exceptions=True)
         ledger.attempted(lane, an_attempt(2))
         await saver.close()
-        assert [[attempt.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
+        assert [[attempt.position.offset for attempt in flush.attempts] for flush in store.saved] == [[1], [2]]
 
     asyncio.run(scenario())
 
@@ -241,7 +246,7 @@ def test_no_attempts_begin_while_many_bytes_of_dead_letters_wait_for_a_save() ->
         data = bytes(1 << 20)
         for offset in range(MOST_COPIED >> 20):
             assert not ledger.full
-            ledger.buried(lane, Burial(KEY, Offset(offset), "status-400", 1, Instant(1), Instant(1), b"{}", data))
+            ledger.buried(lane, Burial(KEY, a_position(offset), "status-400", 1, Instant(1), Instant(1), b"{}", data))
         assert ledger.full
         ledger.collect(ledger.pending(), Instant(2))
         assert not ledger.full
@@ -309,7 +314,7 @@ def test_an_ordered_lane_waits_for_no_more_than_a_slice_of_the_others() -> None:
         store.on_first = lambda: loop.call_soon_threadsafe(ledger.leaving, ordered, closed(ordered, 1))
         saver = Saver(ledger, store, SystemClock(), 3600)
         await saver.save()
-        order = [999 in [lane.key.lane for lane in flush.lanes] for flush in store.saved]
+        order = [999 in [lane.lane for lane in flush.lanes] for flush in store.saved]
         assert order.index(True) <= 2 and len(order) >= 4
         assert all(sum(lane.rows for lane in flush.lanes) <= 2 * SLICE_ROWS for flush in store.saved)
         await saver.close()

@@ -196,7 +196,7 @@ class SlowDisk:
         real = SqliteDeliveryStore.save
 
         def save(store: SqliteDeliveryStore, flush: Flush) -> None:
-            offsets = [offset for firsts in flush.firsts.values() for offset in firsts.offsets]
+            offsets = [position.offset for firsts in flush.firsts.values() for position in firsts.positions]
             if offsets:
                 self.waits += 1
                 time.sleep(seconds)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import cast
 
+from tests.builders import a_position
 from tests.polling import until_async
 from tidings.clock import SECOND, Instant, SystemClock
 from tidings.delivery.push.egress.probes import Probes
@@ -17,9 +18,9 @@ from tidings.delivery.push.policy.decision import Outcome
 from tidings.delivery.push.policy.policy import BreakerPolicy, Policy
 from tidings.delivery.push.policy.retries import RetryPolicy
 from tidings.delivery.push.request.credentials import Access
-from tidings.delivery.push.store import LaneKey, LaneTally
+from tidings.delivery.push.store import LaneTally
 from tidings.errors import LogUnavailable
-from tidings.log.position import LaneNumber, Offset, Partition
+from tidings.log.position import LaneNumber
 from tidings.registry.credentials import Basic, GatewayToken
 from tidings.registry.model import ContentMode
 
@@ -41,7 +42,7 @@ class Endpoint:
 
 
 def a_lane(number: int = 1, interval: float = 0.01, access: Access | None = None) -> PushLane:
-    lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"s{number}", LaneState(), LaneTally())
+    lane = PushLane(LaneNumber(number), f"s{number}", LaneState(), LaneTally())
     breaker = BreakerPolicy(interval=interval)
     lane.policy = Policy(
         url="http://127.0.0.1:9/in",
@@ -54,7 +55,7 @@ def a_lane(number: int = 1, interval: float = 0.01, access: Access | None = None
         breaker=breaker,
         access=access,
     )
-    lane.state.breaker = opened(CLOSED, Offset(1), CLOCK.now(), interval)
+    lane.state.breaker = opened(CLOSED, a_position(1), CLOCK.now(), interval)
     return lane
 
 
@@ -129,7 +130,7 @@ def probes_of(*accesses: Access | None) -> int:
         at = Instant(CLOCK.now() + SECOND // 10)
         for number, access in enumerate(accesses, start=1):
             lane = a_lane(number, access=access)
-            lane.state.breaker = opened(CLOSED, Offset(1), at, 0.0)
+            lane.state.breaker = opened(CLOSED, a_position(1), at, 0.0)
             probing.watch(lane)
         await until_async(lambda: not probing.watched)
         await probing.close()

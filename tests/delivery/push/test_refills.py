@@ -15,9 +15,9 @@ from tidings.delivery.push.outcomes import Outcomes
 from tidings.delivery.push.policy.policy import Policy, policy_of, stream_policy
 from tidings.delivery.push.refills import Refills
 from tidings.delivery.push.request.parcels import Parcels
-from tidings.delivery.push.store import LaneKey, LaneTally
+from tidings.delivery.push.store import LaneTally
 from tidings.lanes.port import LanePage, Mark, PageLimit
-from tidings.log.position import LaneNumber, Partition
+from tidings.log.position import LaneNumber
 from tidings.registry.model import Push
 from tidings.registry.rules.retention import FOREVER
 
@@ -28,17 +28,17 @@ STREAMED = stream_policy(FOREVER)
 class NotedParcels:
     """Lays one entry out; its body tells the form that was asked for."""
 
-    async def after(self, key: LaneKey, policy: Policy, after: Mark, limit: PageLimit) -> tuple[LanePage, Sequence[Parcel]]:
+    async def after(self, lane: LaneNumber, policy: Policy, after: Mark, limit: PageLimit) -> tuple[LanePage, Sequence[Parcel]]:
         await asyncio.sleep(0)
         return LanePage(after.number, ()), [a_parcel(after.number + 1, str(policy.format.key).encode())]
 
-    async def of(self, key: LaneKey, policy: Policy, items: Sequence[Item]) -> Sequence[Parcel]:
+    async def of(self, lane: LaneNumber, policy: Policy, items: Sequence[Item]) -> Sequence[Parcel]:
         await asyncio.sleep(0)
         return [a_parcel(item.number, str(policy.format.key).encode()) for item in items]
 
 
 def a_lane() -> PushLane:
-    lane = PushLane(LaneKey(LaneNumber(1), Partition(0)), "billing", LaneState(), LaneTally())
+    lane = PushLane(LaneNumber(1), "billing", LaneState(), LaneTally())
     lane.adopt(STREAMED)
     return lane
 

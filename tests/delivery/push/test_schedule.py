@@ -14,8 +14,8 @@ from tidings.delivery.push.fair_schedule import LEAST_WINDOW, Schedule
 from tidings.delivery.push.lane.push_lane import EndpointStanding, PushLane
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.policy.policy import policy_of
-from tidings.delivery.push.store import LaneKey, LaneTally
-from tidings.log.position import LaneNumber, Partition
+from tidings.delivery.push.store import LaneTally
+from tidings.log.position import LaneNumber
 from tidings.registry.model import Push
 
 MakeLane: TypeAlias = Callable[..., PushLane]
@@ -26,7 +26,7 @@ def make(tmp_path: Path) -> MakeLane:
     settings = quick_settings(tmp_path).push
 
     def a_lane(number: int, inflight: int = 100) -> PushLane:
-        lane = PushLane(LaneKey(LaneNumber(number), Partition(0)), f"lane{number}", LaneState(), LaneTally())
+        lane = PushLane(LaneNumber(number), f"lane{number}", LaneState(), LaneTally())
         lane.adopt(policy_of(Push(url="http://a.example/", inflight=inflight), settings))
         return lane
 

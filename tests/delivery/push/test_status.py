@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.delivery.push.lanes import a_state, an_item
+from tests.builders import a_position
+from tests.delivery.push.lanes import a_mark, a_state, an_item
 from tidings.clock import Instant
 from tidings.delivery.push.lane.breaker import Breaker, Status
 from tidings.delivery.push.lane.state import LaneState
@@ -14,18 +15,18 @@ from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.causes import sentence, target_of
 from tidings.delivery.push.records.port import LaneStanding, Last
 from tidings.delivery.push.records.status import status_of
-from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position
+from tidings.log.position import LaneNumber
 
 
 def a_fact(state: str, at: int = 100, upto: int | None = None, offset: int = 5) -> DeliveryRecord:
     return DeliveryRecord(
         number=at,
-        position=Position(EMBEDDED, Offset(offset)),
+        position=a_position(offset),
         state=state,
         tries=1,
         at=Instant(at),
         cause="timeout",
-        upto=None if upto is None else Offset(upto),
+        upto=None if upto is None else a_position(upto),
     )
 
 
@@ -42,7 +43,7 @@ def behind_a_breaker(*taken: int) -> LaneState:
     """Offsets 4 to 10 waited; these of them were taken, and 5 is open if it was."""
     state = a_state(20)
     reached = max(taken, default=3)
-    state.windows.insert(0, Window(reached, Offset(reached), 10, Offset(10)))
+    state.windows.insert(0, Window(a_mark(reached), a_mark(10)))
     state.restore([an_item(5)] if 5 in taken else [])
     return state
 
@@ -50,7 +51,7 @@ def behind_a_breaker(*taken: int) -> LaneState:
 def in_order(cursor: int, **tries: int) -> LaneState:
     """A lane with an order, whose breaker was open until 7."""
     state = a_lane(cursor, **tries)
-    state.breaker = Breaker(status=Status.REPUBLISHING, until=Offset(7))
+    state.breaker = Breaker(status=Status.REPUBLISHING, until=7)
     return state
 
 
@@ -87,7 +88,7 @@ def in_order(cursor: int, **tries: int) -> LaneState:
 )
 def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, expected: str) -> None:
     last = None if fact is None else Last(a_fact(fact), 3, Instant(50))
-    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), LaneStanding(word, state), last)
+    found = status_of(LaneNumber(1), a_mark(5), LaneStanding(word, state), last)
     assert found.state == expected
     if expected == "deleted":
         assert (found.cause, found.message) == (
@@ -100,13 +101,13 @@ def test_the_state_of_an_event(word: str, state: LaneState, fact: str | None, ex
 
 def test_what_expired_before_it_was_sent_has_no_attempts() -> None:
     never_sent = Last(msgspec.structs.replace(a_fact("expired"), tries=0), 0, Instant(50))
-    found = status_of(LaneNumber(1), Position(EMBEDDED, Offset(5)), LaneStanding("active", a_lane(9)), never_sent)
+    found = status_of(LaneNumber(1), a_mark(5), LaneStanding("active", a_lane(9)), never_sent)
     assert (found.state, found.attempts) == ("expired", 0)
 
 
 def test_an_event_that_was_skipped_says_so_unless_something_newer_is_known() -> None:
     skipped = [a_fact("skipped", at=200, upto=8, offset=2)]
-    here = Position(EMBEDDED, Offset(5))
+    here = a_mark(5)
     standing = LaneStanding("active", a_lane(9))
 
     def state(last: Last | None) -> str:

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.delivery.push.lanes import a_state, an_item
+from tests.builders import a_position
 from tidings.clock import Instant
+from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.saved import encode
+from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.records import statuses
-from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
-from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore
+from tidings.delivery.push.records.port import RecordsKept
+from tidings.delivery.push.records.statuses import LaneSources, Statuses, StatusQuestion
+from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliveryStore, SqliteRecords
 from tidings.delivery.push.sqlite.offset_bins import bin_of, bins_between
-from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneTally, SavedLane
+from tidings.lanes.port import Mark
 from tidings.lanes.sqlite.block import packed
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import Routed
-from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
+from tidings.log.port import LogReader, Routed
+from tidings.log.position import LaneNumber, embedded, marks_below
 
-KEY = LaneKey(LaneNumber(3), EMBEDDED)
+KEY = LaneNumber(3)
 
 
 class Files:
@@ -35,12 +43,21 @@ class Files:
         self.lanes = SqliteLanesWriter(folder)
         self.reader = SqliteDeliveryReader(folder)
         self.lanes_reader = SqliteLanesReader(folder)
-        self.statuses = Statuses(self.reader, self.lanes_reader)
+        # Nothing is read of what the lanes hold.
+        lanes = EmbeddedLanes(self.lanes_reader, cast(LogReader, None))
+        self.records = SqliteRecords(self.reader)
+        self.statuses = Statuses(LaneSources(lanes, lanes, self.records))
         self._time = 0
+        self._offsets: list[int] = []
 
     def route(self, *offsets: int, upto: int = 0) -> None:
-        blocks = [packed(KEY.lane, offsets)] if offsets else []
+        blocks = [packed(KEY, offsets)] if offsets else []
         self.lanes.write(Routed(blocks, embedded(upto or offsets[-1])))
+        self._offsets += offsets
+
+    def mark(self, offset: int) -> Mark:
+        """The place of an entry in the lane."""
+        return Mark(bisect_right(self._offsets, offset), a_position(offset))
 
     def save(
         self, cursor: int, delivered: list[int] | None = None, facts: dict[int, str] | None = None, word: str = "active"
@@ -50,15 +67,19 @@ class Files:
         at = Instant(self._time)
         firsts = Firsts()
         for offset in delivered or []:
-            firsts.add(offset, at, 1.5, 204)
+            firsts.add(a_position(offset), at, 1.5, 204)
         retried = [offset for offset, fact in (facts or {}).items() if fact == "retrying"]
-        state = a_state(cursor, [an_item(offset, tries=1, due=Instant(99), since=at, cause="timeout") for offset in retried])
+        state = LaneState(self.mark(cursor))
+        more = {"tries": 1, "due": Instant(99), "since": at, "cause": "timeout"}
+        state.restore(Item(*self.mark(offset), **more) for offset in retried)  # type: ignore[arg-type]
         attempts = [
-            Attempted(KEY, Offset(offset), fact, 1, at, 500, 2.0, "status-500", "http://there/in")
+            Attempted(KEY, a_position(offset), fact, 1, at, 500, 2.0, "status-500", "http://there/in")
             for offset, fact in (facts or {}).items()
         ]
-        low = state.low_water.position.offset
-        lane = SavedLane(key=KEY, state=word, body=encode(state), low_water=low, open_items=0, next_due=None, tally=LaneTally())
+        low = state.low_water
+        lane = SavedLane(
+            lane=KEY, state=word, body=encode(state), low_water=low, open_items=0, next_due=None, tally=LaneTally()
+        )
         self.store.save(Flush(lanes=[lane], firsts={KEY: firsts} if delivered else {}, attempts=attempts, at=at))
 
     def listed(self, limit: int = 100, **question: object) -> list[tuple[int, str]]:
@@ -66,12 +87,12 @@ class Files:
         found: list[tuple[int, str]] = []
         asked = StatusQuestion(limit=limit, **question)  # type: ignore[arg-type]
         while True:
-            page = self.statuses.page(KEY.lane, asked)
+            page = asyncio.run(self.statuses.page(KEY, asked))
             assert len(page.found) <= limit
             found += [(one.position.offset, one.state) for one in page.found]
             if page.before is None:
                 return found
-            asked = StatusQuestion(limit=limit, **{**question, "below": page.before})  # type: ignore[arg-type]
+            asked = StatusQuestion(limit=limit, **{**question, "upto": marks_below(page.before)})  # type: ignore[arg-type]
 
     def close(self) -> None:
         for one in (self.store, self.lanes, self.reader, self.lanes_reader):
@@ -104,14 +125,14 @@ def test_every_event_of_a_lane_is_listed_once_newest_first(tmp_path: Path) -> No
         assert one.listed(states=frozenset(("dead", "retrying"))) == [(5, "retrying"), (2, "dead")]
         assert one.listed(states=frozenset(("processed", "retrying"))) == [(8, "processed"), (5, "retrying")]
         assert one.listed(states=frozenset(("delivered",)), limit=1) == [(3, "delivered"), (1, "delivered")]
-        assert one.listed(above=Offset(2), below=Offset(8)) == [(5, "retrying"), (3, "delivered")]
+        assert one.listed(above=embedded(2), upto=embedded(7)) == [(5, "retrying"), (3, "delivered")]
 
 
 def test_what_waits_behind_a_stop_is_waiting_without_a_record(tmp_path: Path) -> None:
     with files(tmp_path) as one:
         one.route(*range(1, 5001))
         one.save(2, delivered=[1, 2], word="open")
-        page = one.statuses.page(KEY.lane, StatusQuestion(states=frozenset(("waiting",)), limit=3))
+        page = asyncio.run(one.statuses.page(KEY, StatusQuestion(states=frozenset(("waiting",)), limit=3)))
         assert [(status.position.offset, status.state) for status in page.found] == [
             (5000, "waiting"),
             (4999, "waiting"),
@@ -125,14 +146,14 @@ def test_a_few_events_among_millions_of_others_are_found_in_few_steps(tmp_path: 
         one.route(7, 1_000_000, 90_000_000)
         one.save(90_000_000, delivered=[7, 90_000_000, 1_000_000])
         looks = 0
-        real = one.reader.last_between
+        real = one.records._between
 
         def counted(*asked: object) -> object:
             nonlocal looks
             looks += 1
             return real(*asked)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(one.reader, "last_between", counted)
+        monkeypatch.setattr(one.records, "_between", counted)
         assert one.listed() == [(90_000_000, "delivered"), (1_000_000, "delivered"), (7, "delivered")]
         assert looks < 30
 
@@ -151,7 +172,7 @@ def test_a_page_with_nothing_in_it_says_where_to_go_on(tmp_path: Path, monkeypat
     with files(tmp_path) as one:
         one.route(*range(1, 5001))
         one.save(5000, delivered=list(range(2, 5001)))
-        page = one.statuses.page(KEY.lane, StatusQuestion(states=frozenset(("unrecorded",))))
+        page = asyncio.run(one.statuses.page(KEY, StatusQuestion(states=frozenset(("unrecorded",)))))
         assert page.found == []
         assert page.before is not None
         assert one.listed(states=frozenset(("unrecorded",))) == [(1, "unrecorded")]
@@ -162,14 +183,14 @@ def test_one_event_is_told_with_its_whole_history_newest_first(tmp_path: Path) -
         one.route(4, 6)
         one.save(6, facts={4: "retrying"}, delivered=[6])
         one.save(6, facts={4: "dead"})
-        found = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(4)))
+        found = asyncio.run(one.statuses.of(KEY, a_position(4)))
         assert found is not None
         assert (found.state, found.attempts, found.first_at, found.at, found.cause) == ("dead", 1, 1, 2, "status-500")
         assert [(fact.state, fact.at, fact.target) for fact in found.history] == [
             ("dead", 2, "http://there/in"),
             ("retrying", 1, "http://there/in"),
         ]
-        assert one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(5))) is None
+        assert asyncio.run(one.statuses.of(KEY, a_position(5))) is None
 
 
 def test_a_rewound_lane_tells_of_both_deliveries(tmp_path: Path) -> None:
@@ -180,8 +201,12 @@ def test_a_rewound_lane_tells_of_both_deliveries(tmp_path: Path) -> None:
         assert one.listed() == [(2, "redelivering"), (1, "redelivering")]
         one.save(2, delivered=[2], facts={1: "dead"})
         assert one.listed() == [(2, "delivered"), (1, "dead")]
-        twice = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(2)))
+        twice = asyncio.run(one.statuses.of(KEY, a_position(2)))
         assert twice is not None and (twice.attempts, len(twice.history)) == (2, 2)
+
+
+def kept(reader: SqliteDeliveryReader) -> RecordsKept:
+    return asyncio.run(SqliteRecords(reader).kept())
 
 
 FATES = st.sampled_from(["delivered", "dead", "expired", "retrying", "none"])
@@ -215,7 +240,7 @@ def test_pages_of_any_size_tell_the_same_as_asking_for_each_event(
         at = 0
         for gap, _ in steps:
             at += gap
-            status = one.statuses.of(KEY.lane, Position(EMBEDDED, Offset(at)))
+            status = asyncio.run(one.statuses.of(KEY, a_position(at)))
             assert status is not None
             expected.insert(0, (at, status.state))
         assert one.listed(limit=limit) == expected
@@ -227,17 +252,17 @@ def test_records_beyond_their_bytes_go_oldest_first_and_the_reader_says_so(tmp_p
     store, reader = SqliteDeliveryStore(tmp_path, records_bytes=200_000), SqliteDeliveryReader(tmp_path)
     for n in range(1, 1501):
         firsts = Firsts()
-        firsts.add(2 * n, n, 1.0, 204)
-        failed = Attempted(KEY, Offset(2 * n + 1), "dead", 1, Instant(n), 500, 1.0, "status-500")
+        firsts.add(a_position(2 * n), n, 1.0, 204)
+        failed = Attempted(KEY, a_position(2 * n + 1), "dead", 1, Instant(n), 500, 1.0, "status-500")
         store.save(Flush(firsts={KEY: firsts}, attempts=[failed]))
-    assert reader.kept().cut == 0
+    assert kept(reader).cut == 0
     while store.trim(Instant(0)):
         pass
-    cut = reader.kept().cut
-    left = reader.deliveries(KEY.lane, None, 5000)
+    cut = kept(reader).cut
+    left = reader.deliveries(KEY, None, 5000)
     assert 0 < len(left) < 1500
     assert 500 <= cut <= left[-1].at
     assert left[0].at == 1500
-    assert reader.kept().bytes <= 200_000
+    assert kept(reader).bytes <= 200_000
     store.close()
     reader.close()

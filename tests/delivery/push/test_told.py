@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.push.test_breaker import WISHES, Endpoint
-from tests.delivery.worlds import World, a_pushed_lane, final, in_world
+from tests.delivery.worlds import World, a_pushed_lane, final, in_world, meanwhile, statuses_of
 from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.clock import Instant
 from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.status import DeliveryStatus
-from tidings.delivery.push.records.statuses import Statuses, StatusQuestion
-from tidings.lanes.sqlite.writer import SqliteLanesReader
+from tidings.delivery.push.records.statuses import StatusQuestion
 from tidings.log.commands import Activate, Redeliver, Rewind, Suspend
 from tidings.log.position import LaneNumber, Offset, Position, embedded
 from tidings.registry.delivery_options import Tracking
@@ -25,18 +24,14 @@ GONE_WRONG = (Answer(500),)
 
 def told(world: World, lane: LaneNumber) -> dict[int, str]:
     """The state of every event of the lane."""
-    page = _statuses(world).page(lane, StatusQuestion(limit=1000))
+    page = meanwhile(statuses_of(world).page(lane, StatusQuestion(limit=1000)))
     return {status.position.offset: status.state for status in page.found}
 
 
 def one(world: World, lane: LaneNumber, position: Position) -> DeliveryStatus:
-    found = _statuses(world).of(lane, position)
+    found = meanwhile(statuses_of(world).of(lane, position))
     assert found is not None
     return found
-
-
-def _statuses(world: World) -> Statuses:
-    return Statuses(world.reader, SqliteLanesReader(world.settings.data))
 
 
 def facts(history: tuple[DeliveryRecord, ...]) -> list[tuple[str, int, int | None]]:
@@ -45,7 +40,7 @@ def facts(history: tuple[DeliveryRecord, ...]) -> list[tuple[str, int, int | Non
 
 def listed(world: World, lane: LaneNumber) -> int:
     """The attempts of the lane's one event, as the list tells them."""
-    (status,) = _statuses(world).page(lane, StatusQuestion(limit=10)).found
+    (status,) = meanwhile(statuses_of(world).page(lane, StatusQuestion(limit=10))).found
     return status.attempts
 
 
@@ -176,9 +171,9 @@ def test_what_retention_removed_before_it_was_read_is_told_as_expired(tmp_path: 
             expired = one(world, lane, positions[1])
             assert (expired.state, expired.message) == ("expired", "its retention ended before it was delivered")
             beyond = Position(last.partition, Offset(last.offset + 1))
-            assert _statuses(world).of(lane, beyond) is None
-            page = _statuses(world).page(lane, StatusQuestion(states=frozenset(("expired",))))
-            assert [(status.position, status.upto) for status in page.found] == [(positions[0], positions[2].offset)]
+            assert (await statuses_of(world).of(lane, beyond)) is None
+            page = await statuses_of(world).page(lane, StatusQuestion(states=frozenset(("expired",))))
+            assert [(status.position, status.upto) for status in page.found] == [(positions[0], positions[2])]
 
     in_world(tmp_path, scenario)
 

@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
-from tests.builders import an_event
-from tests.delivery.push.lanes import a_state, an_item
+from tests.builders import a_position, an_event
+from tests.delivery.push.lanes import a_mark, a_state, an_item
 from tidings.clock import Instant
 from tidings.delivery.push.lane.saved import encode
 from tidings.delivery.push.reader import LaneDetail
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
-from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneTally, SavedLane
 from tidings.events.stored import head_of
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
@@ -29,7 +29,7 @@ from tidings.log.position import COMMANDS, EMBEDDED, LaneNumber, Marks, Offset, 
 from tidings.log.sqlite.reader import SqliteLogReader
 
 LANE = LaneNumber(1)
-KEY = LaneKey(LANE, EMBEDDED)
+KEY = LANE
 NOON = Instant(1_700_000_000_000_000)
 TALLY = LaneTally(1, 4, 0, "HTTP 500", dead=1, bytes=512, last_delivered=NOON, server_errors=3, timeouts=1)
 
@@ -84,20 +84,22 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
 def _deliver(folder: Path) -> None:
     """Offset 1 was delivered at once, 2 is dead, 3 is tried again, 5 is still to come."""
     firsts = Firsts()
-    firsts.add(1, NOON, 2.5, 204)
+    firsts.add(a_position(1), NOON, 2.5, 204)
     event = an_event(b'{"total":5}', id="1", datacontenttype="application/json")
     state = a_state(3, [an_item(3, tries=1, due=NOON, since=NOON, cause="no connection")])
-    lane = SavedLane(key=KEY, state="active", body=encode(state), low_water=Offset(2), open_items=1, next_due=NOON, tally=TALLY)
+    lane = SavedLane(
+        lane=KEY, state="active", body=encode(state), low_water=a_mark(2), open_items=1, next_due=NOON, tally=TALLY
+    )
     store = SqliteDeliveryStore(folder)
     store.save(
         Flush(
             lanes=[lane],
             firsts={KEY: firsts},
             attempts=[
-                Attempted(KEY, Offset(2), "dead", 3, NOON, 500, 1.5, "HTTP 500"),
-                Attempted(KEY, Offset(3), "retrying", 1, NOON, None, None, "no connection"),
+                Attempted(KEY, a_position(2), "dead", 3, NOON, 500, 1.5, "HTTP 500"),
+                Attempted(KEY, a_position(3), "retrying", 1, NOON, None, None, "no connection"),
             ],
-            burials=[Burial(KEY, Offset(2), "HTTP 500", 3, NOON, NOON, head_of(event), event.data)],
+            burials=[Burial(KEY, a_position(2), "HTTP 500", 3, NOON, NOON, head_of(event), event.data)],
         )
     )
     store.close()
@@ -251,8 +253,8 @@ def test_dead_letters_carry_their_event_and_the_reason(api: ApiProcess) -> None:
         ("PUT", "state", {"state": "suspended"}, Suspend()),
         ("PUT", "state", {"state": "active"}, Activate()),
         ("POST", "rewind", {"to": "0-3"}, Rewind(embedded(3))),
-        ("POST", "rewind", {"to": "_first"}, Rewind(embedded(0))),
-        ("POST", "rewind", {"to": "2000-01-01T00:00:00Z"}, Rewind(embedded(0))),
+        ("POST", "rewind", {"to": "_first"}, Rewind({})),
+        ("POST", "rewind", {"to": "2000-01-01T00:00:00Z"}, Rewind({})),
         ("POST", "redeliver", {"positions": ["0-1", "0-2"]}, Redeliver(((EMBEDDED, Offset(1)), (EMBEDDED, Offset(2))))),  # type: ignore[arg-type]
         ("POST", "redeliver", {"deadLetters": True}, Redeliver(dead_letters=True)),
         ("DELETE", "dead-letters?position=0-2", None, DropDeadLetters(((EMBEDDED, Offset(2)),))),  # type: ignore[arg-type]
@@ -274,7 +276,7 @@ def test_a_pause_that_is_over_is_not_told(tmp_path: Path, until: Instant, shown:
         store, detail = SqliteDeliveryStore(tmp_path), LaneDetail(paused_until=until)
         body = encode(a_state())
         lane = SavedLane(
-            key=KEY, state="active", body=body, low_water=Offset(0), open_items=0, next_due=None, tally=TALLY, detail=detail
+            lane=KEY, state="active", body=body, low_water=a_mark(0), open_items=0, next_due=None, tally=TALLY, detail=detail
         )
         store.save(Flush(lanes=[lane]))
         store.close()
@@ -370,7 +372,7 @@ def test_a_dead_letter_of_which_nothing_is_left_does_not_hide_the_others(tmp_pat
         api.call("PUT", "/api/subscriptions/billing", {"topic": "orders", "to": "http://127.0.0.1:9/in"})
         _deliver(api.data)
         store = SqliteDeliveryStore(api.data)
-        store.save(Flush(burials=[Burial(KEY, Offset(3), "timeout after 3 tries", 3, NOON, NOON, b"", None)]))
+        store.save(Flush(burials=[Burial(KEY, a_position(3), "timeout after 3 tries", 3, NOON, NOON, b"", None)]))
         store.close()
         whole, empty = api.call("GET", "/api/subscriptions/billing/dead-letters").json["deadLetters"]
         assert (whole["event"]["id"], empty["event"], empty["reason"]) == ("1", None, "timeout after 3 tries")

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.builders import a_position
 from tests.doors.sse.worlds import Reader, Streaming, streaming
 from tests.polling import until
 from tidings.doors.sse.receipts import BEHIND, SURE, Receipts
-from tidings.log.position import Offset
 
 ALL = 1 << 40
 
@@ -20,14 +20,14 @@ ALL = 1 << 40
 def written(*sizes: int, at: float = 0.0) -> Receipts:
     receipts = Receipts()
     for number, size in enumerate(sizes, start=1):
-        receipts.wrote(Offset(number), size, at)
+        receipts.wrote(a_position(number), size, at)
     return receipts
 
 
 def test_what_is_acknowledged_is_certain_when_the_connection_has_outlived_it() -> None:
     receipts = written(100, 100)
     assert receipts.certain(0, SURE / 2) == []
-    assert receipts.certain(0, SURE) == [1, 2]
+    assert receipts.certain(0, SURE) == [a_position(1), a_position(2)]
     assert (len(receipts), receipts.look_in(SURE)) == (0, math.inf)
 
 
@@ -40,22 +40,22 @@ def test_what_is_not_acknowledged_is_never_certain() -> None:
 def test_time_says_nothing_while_the_client_does_not_read() -> None:
     receipts = written(100, 100)
     assert receipts.certain(50, 10 * SURE) == []
-    assert receipts.certain(0, 10 * SURE) == [1, 2]
+    assert receipts.certain(0, 10 * SURE) == [a_position(1), a_position(2)]
 
 
 def test_what_was_just_written_does_not_hold_up_what_is_older() -> None:
     receipts = written(100)
-    receipts.wrote(Offset(2), 100, SURE)
-    assert receipts.certain(100, SURE) == [1]
+    receipts.wrote(a_position(2), 100, SURE)
+    assert receipts.certain(100, SURE) == [a_position(1)]
 
 
 def test_who_reads_much_need_not_wait() -> None:
     receipts = written(100, BEHIND, 100)
-    assert receipts.certain(0, 0.0) == [1]
+    assert receipts.certain(0, 0.0) == [a_position(1)]
 
 
 def test_at_the_end_what_is_acknowledged_counts() -> None:
-    assert written(100, 100).certain(100, 0.0, ended=True) == [1]
+    assert written(100, 100).certain(100, 0.0, ended=True) == [a_position(1)]
 
 
 def test_looks_are_rare_while_nothing_can_have_changed() -> None:

@@ -92,7 +92,7 @@ class Streaming:
 
     def delivered(self, lane: LaneNumber, upto: int) -> None:
         """Go on when everything of the lane up to there is final."""
-        until(lambda: self.delivery.lane(lane).low_water >= upto)
+        until(lambda: self.delivery.lane(lane).low_water.position.offset >= upto)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.policy.decision import Outcome
 from tidings.lanes.port import Mark
-from tidings.log.position import Offset
+from tidings.log.position import Position
 
 
 class Breakers:
@@ -38,7 +38,7 @@ class Breakers:
             self._probing.watch(lane)
         return False
 
-    def open(self, lane: PushLane, origin: Offset) -> bool:
+    def open(self, lane: PushLane, origin: Position) -> bool:
         """An event of the lane used up its retries."""
         if lane.policy is None or lane.policy.breaker is None:
             return False
@@ -51,7 +51,7 @@ class Breakers:
     def progress(self, lane: PushLane) -> bool:
         """Something of a republishing lane became final, or it has nothing more."""
         state = lane.state
-        reached = state.breaker.until if state.idle else state.low_water.position.offset
+        reached = state.breaker.until if state.idle else state.low_water.number
         return self._move(lane, breaker.caught_up(state.breaker, reached, self._clock.now()))
 
     def probed(self, lane: PushLane, outcome: Outcome, end: Mark) -> bool:
@@ -61,7 +61,7 @@ class Breakers:
         if lane.policy is None or lane.policy.breaker is None:
             return False
         asks, now, state = lane.policy.breaker, self._clock.now(), lane.state
-        moved = self._move(lane, breaker.probed(state.breaker, outcome, now, end.position.offset, asks))
+        moved = self._move(lane, breaker.probed(state.breaker, outcome, now, end.number, asks))
         if moved and not lane.ordered:
             state.split(end)
         return moved

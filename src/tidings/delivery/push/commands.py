@@ -27,7 +27,7 @@ from tidings.log.commands import (
     decoded,
 )
 from tidings.log.port import Limit, LogReader
-from tidings.log.position import COMMANDS, START, Marks, Offset, Position
+from tidings.log.position import COMMANDS, Marks, Position, before, place_after
 from tidings.registry.current import CurrentRegistry
 
 logger = logging.getLogger("tidings.delivery")
@@ -111,8 +111,8 @@ class Commands:
             case Redeliver(positions, dead_letters):
                 result = await self._redeliver(lane, positions, dead_letters)
             case DropDeadLetters(positions):
-                for offset in self._letters(lane, positions):
-                    self._engine.ledger.released(lane, offset)
+                for position in self._letters(lane, positions):
+                    self._engine.ledger.released(lane, position)
                 if not positions:
                     lane.state.letters = 0
             case _:
@@ -121,7 +121,7 @@ class Commands:
         return result
 
     async def _enable(self, lane: PushLane, skip: bool) -> None:
-        end = await self._lanes.end(lane.key.lane)
+        end = await self._lanes.end(lane.number)
         if not lane.state.disabled:
             return
         lane.state.disabled = ""
@@ -133,38 +133,38 @@ class Commands:
 
     async def _mark(self, lane: PushLane, to: Marks) -> Mark:
         """Where a rewind goes. Nothing that is yet to be routed may be skipped."""
-        end = await self._lanes.end(lane.key.lane)
-        most = max(end.position.offset, lane.state.live.place)
-        wanted = Position(lane.key.partition, min(to.get(lane.key.partition, START), most))
-        return (await self._lanes.find(lane.key.lane, wanted)).mark
+        end = await self._lanes.end(lane.number)
+        taken, wanted = lane.state.live.place, (await self._lanes.find(lane.number, to)).mark
+        most = taken if before(end.position, taken) else end.position
+        return (await self._lanes.find(lane.number, most)).mark if before(most, wanted.position) else wanted
 
     def _rewind(self, lane: PushLane, to: Mark) -> None:
-        done = lane.state.low_water.position.offset
+        done = lane.state.low_water
         if lane.state.rewind(to):
             self._engine.ledger.leaving(lane, None)
-        if lane.state.low_water.position.offset > done:
-            self._note_skipped(lane, done)
+        if lane.state.low_water.number > done.number:
+            self._note_skipped(lane, done.position)
         lane.forget_read()
         self._engine.wake(lane)
 
-    def _note_skipped(self, lane: PushLane, done: Offset) -> None:
+    def _note_skipped(self, lane: PushLane, done: Position) -> None:
         """One record for all that lies between what was final and the new place."""
-        now, upto = self._clock.now(), lane.state.low_water.position.offset
-        record = Attempted(lane.key, Offset(done + 1), "skipped", 0, now, None, None, "skipped", upto=upto)
+        now, upto = self._clock.now(), lane.state.low_water.position
+        record = Attempted(lane.number, place_after(done), "skipped", 0, now, None, None, "skipped", upto=upto)
         self._engine.ledger.attempted(lane, record)
 
     async def _redeliver(self, lane: PushLane, positions: Sequence[Position], dead_letters: bool) -> str:
         dead = set(self._letters(lane, positions) if positions else ())
-        asked = {Offset(position.offset) for position in positions if position.partition == lane.key.partition}
+        asked = set(positions)
         marks = await marks_at(self._lanes, lane, asked)
         letters = await self._recall.first_of(lane, besides=dead) if dead_letters else None
-        strangers = [offset for offset in sorted(asked - dead) if marks[offset].number < 0]
-        if strangers or len(asked) < len(set(positions)):
-            return f"the subscription has no event at {strangers[0] if strangers else 'that partition'}; nothing was sent again"
+        strangers = [position for position in sorted(asked - dead) if marks[position].number < 0]
+        if strangers:
+            return f"the subscription has no event at {strangers[0].offset}; nothing was sent again"
         if len(marks) > lane.state.room:
             return f"at most {lane.state.room} events can be sent again now, not {len(marks)}"
-        for offset in dead:
-            self._engine.ledger.raised(lane, offset)
+        for position in dead:
+            self._engine.ledger.raised(lane, position)
         lane.tally.replays += 1
         lane.state.redeliver(marks.values(), self._clock.now())
         if letters is not None:
@@ -172,8 +172,8 @@ class Commands:
         self._engine.wake(lane)
         return ""
 
-    def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Offset]:
+    def _letters(self, lane: PushLane, positions: Sequence[Position]) -> Sequence[Position]:
         """The dead letters at these positions; all of the lane when there are none. Without their copies: there may be many."""
-        letters = self._store.letters(lane.key, (Stage.LYING, Stage.WAITING))
-        chosen = {position.offset for position in positions if position.partition == lane.key.partition}
-        return [offset for offset in letters if not positions or offset in chosen]
+        letters = self._store.letters(lane.number, (Stage.LYING, Stage.WAITING))
+        chosen = frozenset(positions)
+        return [position for position in letters if not chosen or position in chosen]

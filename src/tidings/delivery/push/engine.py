@@ -38,10 +38,10 @@ from tidings.delivery.push.refills import Refills
 from tidings.delivery.push.request.credentials import access_of, awaits_consent
 from tidings.delivery.push.request.parcels import Parcels
 from tidings.delivery.push.saver import Saver
-from tidings.delivery.push.store import DeliveryStore, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import DeliveryStore, LaneTally, SavedLane
 from tidings.errors import Misconfigured
 from tidings.lanes.port import Lanes
-from tidings.log.position import EMBEDDED, LaneNumber
+from tidings.log.position import LaneNumber
 from tidings.registry.model import Push, Snapshot, Stream, Subscription
 from tidings.registry.rules.entitlements import entitlement
 from tidings.registry.rules.retention import RetentionPeriod, Retentions
@@ -77,7 +77,7 @@ class Engine:
         self._board = around.board
         self._lanes: dict[LaneNumber, PushLane] = {}
         self._adopted: dict[LaneNumber, tuple[Subscription, RetentionPeriod, str]] = {}
-        self._loaded: dict[LaneKey, SavedLane] = {}
+        self._loaded: dict[LaneNumber, SavedLane] = {}
         self._retention = around.retention
         self._formats = around.formats
         self.mine = around.mine
@@ -96,14 +96,14 @@ class Engine:
         self._probing = Probes(sender, around.clock, self._probed)
         self._breakers = Breakers(self.ledger, self._probing, around.clock)
 
-    def start(self, saved: dict[LaneKey, SavedLane], snapshot: Snapshot) -> None:
+    def start(self, saved: dict[LaneNumber, SavedLane], snapshot: Snapshot) -> None:
         """Go on where the last save stopped."""
         self._loaded = dict(saved)
         self.adopt(snapshot)
         known = {subscription.lane for subscription in snapshot.subscriptions.values()}
-        for key, lane in saved.items():
-            if key.lane not in known and lane.state != "deleted" and self.mine(key.lane):
-                self._delete(self._made(key, f"lane {key.lane}"))
+        for number, lane in saved.items():
+            if number not in known and lane.state != "deleted" and self.mine(number):
+                self._delete(self._made(number, f"lane {number}"))
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Deliver by what is in force now: new lanes are looked at, changed ones follow, deleted ones end."""
@@ -206,7 +206,7 @@ class Engine:
         lane = self._lanes.get(subscription.lane)
         if lane is None:
             longest = policy.retry.longest_wait if policy is not None else LONGEST_WAIT
-            lane = self._made(LaneKey(subscription.lane, EMBEDDED), str(subscription.name), longest)
+            lane = self._made(subscription.lane, str(subscription.name), longest)
             self._lanes[subscription.lane] = lane
         barred = lane.bar(bar, self._clock.now())
         if policy != lane.policy or barred:
@@ -232,12 +232,12 @@ class Engine:
         access = access_of(subscription, None if own is None else own.credential)
         return msgspec.structs.replace(policy_of(delivery, self._settings, kept, own), access=access)
 
-    def _made(self, key: LaneKey, name: str, longest: float = LONGEST_WAIT) -> PushLane:
-        saved = self._loaded.pop(key, None)
+    def _made(self, number: LaneNumber, name: str, longest: float = LONGEST_WAIT) -> PushLane:
+        saved = self._loaded.pop(number, None)
         limit = self._settings.open_items
         state = decode(saved.body, (row for _, row in saved.items), limit) if saved else LaneState(limit=limit)
         state.arm(self._clock.now(), self._clock.monotonic(), longest)
-        lane = PushLane(key, name, state, saved.tally if saved else LaneTally())
+        lane = PushLane(number, name, state, saved.tally if saved else LaneTally())
         lane.counted = lane.state.size
         self.ledger.open_items += lane.counted
         return lane
@@ -300,7 +300,7 @@ class Engine:
                 lane.state.paused_until = max(lane.state.paused_until, at)
                 self.judge(lane)
             case Park():
-                if self._breakers.open(lane, job.items[0].offset):
+                if self._breakers.open(lane, job.items[0].position):
                     self.judge(lane)
             case DisableLane(reason):
                 self.disable(lane, reason)
@@ -319,7 +319,7 @@ class Engine:
             self.judge(lane)
 
     async def _probed(self, lane: PushLane, outcome: Outcome) -> None:
-        end = await self._source.end(lane.key.lane)
+        end = await self._source.end(lane.number)
         if self._breakers.probed(lane, outcome, end):
             self.judge(lane)
 
@@ -424,7 +424,7 @@ class Engine:
             lane.pace.back_sent(at)
         item = lane.state.take(window, parcel, now, at)
         if missed > 0:
-            self._outcomes.missed(lane, missed, after, parcel.offset)
+            self._outcomes.missed(lane, missed, after, parcel.position)
         return item
 
     def _set_aside(self, lane: PushLane, items: Sequence[Item], now: Instant) -> bool:

@@ -13,8 +13,8 @@ from tidings.clock import Instant
 from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.records.causes import target_of
-from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneKey
-from tidings.log.position import Marks, Offset
+from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush
+from tidings.log.position import LaneNumber, Marks, Position
 
 SLICE_ROWS = 250
 """Rows of one flush, about, when nobody waits for it; one lane's are never divided."""
@@ -35,9 +35,9 @@ class Notes:
         self.lane = lane
         self.attempts: list[Attempted] = []
         self.burials: list[Burial] = []
-        self.raised: list[Offset] = []
+        self.raised: list[Position] = []
         self.recalled = False
-        self.released: list[Offset] = []
+        self.released: list[Position] = []
         self.leaving: list[Item | None] = []
 
     @property
@@ -53,12 +53,12 @@ class Ledger:
     def __init__(self) -> None:
         self.wanted = asyncio.Event()
         self.urgent = asyncio.Event()
-        self._notes: dict[LaneKey, Notes] = {}
-        self._urgent: dict[LaneKey, None] = {}
+        self._notes: dict[LaneNumber, Notes] = {}
+        self._urgent: dict[LaneNumber, None] = {}
         self._attempts = self._copied = 0
         self._applied: list[AppliedCommand] = []
         self._commands: Marks | None = None
-        self._commanded: dict[LaneKey, None] = {}
+        self._commanded: dict[LaneNumber, None] = {}
         self._being_saved: list[Notes] = []
         self.open_items = 0
 
@@ -68,8 +68,8 @@ class Ledger:
 
     def touch(self, lane: PushLane) -> None:
         """The lane's state changed."""
-        if lane.key not in self._notes:
-            self._notes[lane.key] = Notes(lane)
+        if lane.number not in self._notes:
+            self._notes[lane.number] = Notes(lane)
             self.wanted.set()
 
     def attempted(self, lane: PushLane, record: Attempted) -> None:
@@ -80,22 +80,22 @@ class Ledger:
         self._of(lane).burials.append(burial)
         self._copied += _copied_in(burial)
 
-    def raised(self, lane: PushLane, offset: Offset) -> None:
+    def raised(self, lane: PushLane, position: Position) -> None:
         """A dead letter is sent again: hidden, its copy kept."""
-        self._of(lane).raised.append(offset)
+        self._of(lane).raised.append(position)
 
     def recalled(self, lane: PushLane) -> None:
         """All dead letters of the lane are to be sent again; those that are not raised wait for their turn."""
         self._of(lane).recalled = True
 
-    def released(self, lane: PushLane, offset: Offset) -> None:
+    def released(self, lane: PushLane, position: Position) -> None:
         """A dead letter and its copy are no longer needed."""
-        self._of(lane).released.append(offset)
+        self._of(lane).released.append(position)
 
     def leaving(self, lane: PushLane, item: Item | None) -> None:
         """An item of an ordered lane is final (None: a barrier). Others wait for that to be saved, so it is saved at once."""
         self._of(lane).leaving.append(item)
-        self._urgent[lane.key] = None
+        self._urgent[lane.number] = None
         self.urgent.set()
 
     def saved(self) -> Iterable[tuple[PushLane, Sequence[Item | None]]]:
@@ -106,7 +106,7 @@ class Ledger:
     def commanded(self, lane: PushLane) -> None:
         """A command changed the lane: it is saved together with the command."""
         self.touch(lane)
-        self._commanded[lane.key] = None
+        self._commanded[lane.number] = None
 
     def applied(self, command: AppliedCommand) -> None:
         self._applied.append(command)
@@ -121,9 +121,9 @@ class Ledger:
 
     def waits_for(self, lane: PushLane) -> bool:
         """Whether something of the lane is yet to be saved, or is being saved."""
-        return lane.key in self._notes or any(notes.lane is lane for notes in self._being_saved)
+        return lane.number in self._notes or any(notes.lane is lane for notes in self._being_saved)
 
-    def pending(self) -> list[LaneKey]:
+    def pending(self) -> list[LaneNumber]:
         """The lanes with something to save."""
         return list(self._notes)
 
@@ -137,7 +137,7 @@ class Ledger:
             return None
         return self._flush([self._notes.pop(key) for key in keys if key in self._notes], applied, commands, at)
 
-    def collect(self, keys: list[LaneKey], at: Instant) -> Flush | None:
+    def collect(self, keys: list[LaneNumber], at: Instant) -> Flush | None:
         """A slice of these lanes, which are taken from the list. None: none of them has anything to save."""
         chosen: list[Notes] = []
         rows = 0
@@ -157,7 +157,7 @@ class Ledger:
 
     def _of(self, lane: PushLane) -> Notes:
         self.touch(lane)
-        return self._notes[lane.key]
+        return self._notes[lane.number]
 
     def _flush(self, notes: Sequence[Notes], applied: Sequence[AppliedCommand], commands: Marks | None, at: Instant) -> Flush:
         if not self._notes and not self._applied and self._commands is None:
@@ -165,12 +165,12 @@ class Ledger:
         self._being_saved += notes
         flush = Flush(
             lanes=[one.lane.saved() for one in notes],
-            firsts={one.lane.key: _firsts_of(one.lane) for one in notes if one.lane.firsts.offsets},
+            firsts={one.lane.number: _firsts_of(one.lane) for one in notes if one.lane.firsts.positions},
             attempts=[attempt for one in notes for attempt in one.attempts],
             burials=[burial for one in notes for burial in one.burials],
-            raised=[(one.lane.key, offset) for one in notes for offset in one.raised],
-            recalled=[one.lane.key for one in notes if one.recalled],
-            released=[(one.lane.key, offset) for one in notes for offset in one.released],
+            raised=[(one.lane.number, position) for one in notes for position in one.raised],
+            recalled=[one.lane.number for one in notes if one.recalled],
+            released=[(one.lane.number, position) for one in notes for position in one.released],
             applied=applied,
             commands=commands,
             at=at,

@@ -24,15 +24,12 @@ from tidings.delivery.push.policy.decision import (
 from tidings.delivery.push.policy.policy import Policy
 from tidings.delivery.push.records.causes import TIMEOUTS, target_of
 from tidings.delivery.push.store import Attempted, Burial, LaneTally
-from tidings.log.position import Offset
+from tidings.log.position import Position, last_place, place_after, place_before
 from tidings.observe.part_status import BUCKETS, PartStatus
 from tidings.registry.delivery_options import Tracking
 
 UNTRACKED = frozenset(("retrying", "waiting"))
 """Facts about the way to an end, kept only where everything is tracked."""
-
-LAST = Offset((1 << 58) - 1)
-"""Beyond every offset: all that there was."""
 
 
 class Outcomes:
@@ -107,17 +104,17 @@ class Outcomes:
             lane.tally.expired += 1
             self._record(lane, item, "expired", self._now(), Outcome(cause=EXPIRED), lane.policy)
             if item.again:
-                self._ledger.released(lane, item.offset)
+                self._ledger.released(lane, item.position)
 
-    def missed(self, lane: PushLane, count: int, after: Offset, end: Offset | None) -> None:
-        """Retention removed entries of the lane after one offset, and before `end` if one follows, before they were read.
+    def missed(self, lane: PushLane, count: int, after: Position, end: Position | None) -> None:
+        """Retention removed entries of the lane after one place, and before `end` if one follows, before they were read.
 
         One record for all. The lane's state knows of them already and is saved together with this, so a crash counts them once.
         """
         lane.tally.expired += count
-        cause = f"{EXPIRED} unread: {count} after {after}" + ("" if end is None else f" and before {end}")
-        upto = LAST if end is None else Offset(end - 1)
-        record = Attempted(lane.key, Offset(after + 1), "expired", 0, self._now(), None, None, cause, upto=upto)
+        cause = f"{EXPIRED} unread: {count} after {after.offset}" + ("" if end is None else f" and before {end.offset}")
+        upto = last_place(after.partition) if end is None else place_before(end)
+        record = Attempted(lane.number, place_after(after), "expired", 0, self._now(), None, None, cause, upto=upto)
         self._ledger.attempted(lane, record)
 
     def _bury(self, lane: PushLane, item: Item, reason: str) -> None:
@@ -127,19 +124,19 @@ class Outcomes:
             return
         head, data = (b"", None) if stored is None else (stored.head, stored.data)
         lane.tally.dead += 1
-        burial = Burial(lane.key, item.offset, reason, item.tries, item.since, self._now(), head, data)
+        burial = Burial(lane.number, item.position, reason, item.tries, item.since, self._now(), head, data)
         self._ledger.buried(lane, burial)
 
     def _delivered(self, lane: PushLane, item: Item, outcome: Outcome, now: Instant, policy: Policy) -> None:
         self._close(lane, item)
         lane.tally.delivered += 1
         if item.tries == 1 and not item.again:
-            lane.firsts.add(item.offset, now, outcome.duration * 1000, outcome.status or 0)
+            lane.firsts.add(item.position, now, outcome.duration * 1000, outcome.status or 0)
             self._ledger.touch(lane)
             return
         self._record(lane, item, "delivered", now, outcome, policy)
         if item.again:
-            self._ledger.released(lane, item.offset)
+            self._ledger.released(lane, item.position)
 
     def _close(self, lane: PushLane, item: Item) -> bool:
         """The item is final."""
@@ -166,7 +163,7 @@ class Outcomes:
         cause = "" if state == "delivered" else outcome.reason
         took = outcome.duration * 1000 if outcome.duration else None
         target = "" if policy is None else target_of(policy.url)
-        record = Attempted(lane.key, item.offset, state, item.tries, now, outcome.status, took, cause, target)
+        record = Attempted(lane.number, item.position, state, item.tries, now, outcome.status, took, cause, target)
         self._ledger.attempted(lane, record)
 
 

@@ -8,14 +8,15 @@ from typing import Protocol
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.position import LaneNumber, Offset, Position
+from tidings.lanes.port import BEGIN, Mark
+from tidings.log.position import LaneNumber, Position
 
 
 class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
     """A circuit breaker. `probe`: the status of the last probe, None when no answer came; `why`: its cause where it failed."""
 
     status: str
-    origin: Offset
+    origin: Position | None
     last_opened: Instant | None = None
     modified: Instant | None = None
     loops: int = 0
@@ -58,16 +59,14 @@ class DeliveryCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaneView(msgspec.Struct, frozen=True, kw_only=True):
-    """One lane as of its last save. `low_water`: everything at or below is final (delivered, dead or expired); `low_number` is the
-    same as a number of the lane.
+    """One lane as of its last save. `low_water`: everything at or before it is final (delivered, dead or expired).
 
     `dead_letters` are there now; `counts` is what was counted since the lane exists.
     """
 
     lane: LaneNumber
     state: str = "active"
-    low_water: Offset = Offset(0)
-    low_number: int = 0
+    low_water: Mark = BEGIN
     open_items: int = 0
     delivered: int = 0
     failed_attempts: int = 0
@@ -94,7 +93,7 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float | None = None
     cause: str = ""
     target: str = ""
-    upto: Offset | None = None
+    upto: Position | None = None
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from tidings.delivery.push.outcomes import Outcomes
 from tidings.delivery.push.request.parcels import Parcels
 from tidings.errors import LogUnavailable
 from tidings.lanes.port import LanePage, Mark, PageLimit
-from tidings.log.position import Offset
+from tidings.log.position import Position, place_after
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -76,7 +76,7 @@ class Refills:
         # Whoever sees new entries meanwhile says so again.
         window.more = False
         try:
-            page, parcels = await self._parcels.after(lane.key, policy, after, _limit(lane))
+            page, parcels = await self._parcels.after(lane.number, policy, after, _limit(lane))
             if lane.epoch == epoch:
                 self._place(lane, window, after, page, parcels)
         except LogUnavailable as error:
@@ -108,11 +108,11 @@ class Refills:
         elif page.before > after.number and not window.ready:
             self._gone(lane, window, page.before, None)
 
-    def _gone(self, lane: PushLane, window: Window, upto: int, place: Offset | None) -> None:
+    def _gone(self, lane: PushLane, window: Window, upto: int, place: Position | None) -> None:
         after = window.place
         missed = lane.state.pass_over(window, upto, place)
         if missed:
-            self._outcomes.missed(lane, missed, after, None if place is None else Offset(place + 1))
+            self._outcomes.missed(lane, missed, after, None if place is None else place_after(place))
 
     async def _load(self, lane: PushLane, window: Window, items: Sequence[Item]) -> None:
         policy, epoch = lane.policy, lane.epoch
@@ -120,7 +120,7 @@ class Refills:
             window.loading = False
             return
         try:
-            parcels = await self._parcels.of(lane.key, policy, items)
+            parcels = await self._parcels.of(lane.number, policy, items)
             if lane.epoch == epoch:
                 for item, parcel in zip(items, parcels, strict=True):
                     if item.stage is WAITING:

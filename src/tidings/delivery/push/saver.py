@@ -9,8 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.store import DeliveryStore, Flush, LaneKey
+from tidings.delivery.push.store import DeliveryStore, Flush
 from tidings.errors import LogUnavailable, tolerating
+from tidings.log.position import LaneNumber
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -82,7 +83,7 @@ class Saver:
     def _urgent(self) -> Flush | None:
         return self._ledger.collect_urgent(self._clock.now())
 
-    def _slice(self, keys: list[LaneKey]) -> Flush | None:
+    def _slice(self, keys: list[LaneNumber]) -> Flush | None:
         return self._ledger.collect(keys, self._clock.now())
 
     async def trim(self, before: Instant) -> None:

@@ -5,20 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
 from tidings.clock import Instant
 from tidings.delivery.push.reader import LaneDetail
-from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
-
-
-class LaneKey(NamedTuple):
-    """One lane in one partition: the unit of delivery state."""
-
-    lane: LaneNumber
-    partition: Partition
+from tidings.lanes.port import Mark
+from tidings.log.position import LaneNumber, Marks, Position
 
 
 class LaneTally(msgspec.Struct, gc=False):
@@ -45,14 +39,13 @@ class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
     """One lane's state as it is saved: `body` and `items` in the state's own form (lane/saved.py), the rest is for readers.
 
     To be saved, `items` are the rows that changed, by number, and `removed` those that are to go; loaded, `items` are all.
-    `low_water` and `low_number`: everything at or below that offset, and that number of the lane, is final.
+    `low_water`: everything at or before it is final.
     """
 
-    key: LaneKey
+    lane: LaneNumber
     state: str
     body: bytes
-    low_water: Offset
-    low_number: int = 0
+    low_water: Mark
     open_items: int
     next_due: Instant | None
     tally: LaneTally
@@ -69,17 +62,17 @@ class SavedLane(msgspec.Struct, frozen=True, kw_only=True):
 class Firsts:
     """First-try successes of one lane since the last save, packed in columns. `target`: where they went, without secrets."""
 
-    __slots__ = ("at", "milliseconds", "offsets", "status", "target")
+    __slots__ = ("at", "milliseconds", "positions", "status", "target")
 
     def __init__(self) -> None:
         self.target = ""
-        self.offsets = array("q")
+        self.positions: list[Position] = []
         self.at = array("q")
         self.milliseconds = array("f")
         self.status = array("H")
 
-    def add(self, offset: int, at: int, milliseconds: float, status: int) -> None:
-        self.offsets.append(offset)
+    def add(self, position: Position, at: int, milliseconds: float, status: int) -> None:
+        self.positions.append(position)
         self.at.append(at)
         self.milliseconds.append(milliseconds)
         self.status.append(status)
@@ -88,11 +81,11 @@ class Firsts:
 class Attempted(msgspec.Struct, frozen=True, gc=False):
     """One record of everything that is no first-try success. `state`: delivered, retrying, waiting, dead, expired, skipped.
 
-    `upto`: the record is about everything of the lane from `offset` to there.
+    `upto`: the record is about everything of the lane from `position` to there.
     """
 
-    key: LaneKey
-    offset: Offset
+    lane: LaneNumber
+    position: Position
     state: str
     tries: int
     at: Instant
@@ -100,14 +93,14 @@ class Attempted(msgspec.Struct, frozen=True, gc=False):
     milliseconds: float | None
     cause: str
     target: str = ""
-    upto: Offset | None = None
+    upto: Position | None = None
 
 
 class Burial(msgspec.Struct, frozen=True, gc=False):
     """A new dead letter with its own copy of the event."""
 
-    key: LaneKey
-    offset: Offset
+    lane: LaneNumber
+    position: Position
     reason: str
     tries: int
     first_at: Instant
@@ -142,12 +135,12 @@ class Flush(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     lanes: Sequence[SavedLane] = ()
-    firsts: Mapping[LaneKey, Firsts] = {}
+    firsts: Mapping[LaneNumber, Firsts] = {}
     attempts: Sequence[Attempted] = ()
     burials: Sequence[Burial] = ()
-    raised: Sequence[tuple[LaneKey, Offset]] = ()
-    recalled: Sequence[LaneKey] = ()
-    released: Sequence[tuple[LaneKey, Offset]] = ()
+    raised: Sequence[tuple[LaneNumber, Position]] = ()
+    recalled: Sequence[LaneNumber] = ()
+    released: Sequence[tuple[LaneNumber, Position]] = ()
     applied: Sequence[AppliedCommand] = ()
     commands: Marks | None = None
     at: Instant = Instant(0)
@@ -156,7 +149,7 @@ class Flush(msgspec.Struct, frozen=True, kw_only=True):
 class Loaded(msgspec.Struct, frozen=True):
     """What was saved before, read once at the start."""
 
-    lanes: Mapping[LaneKey, SavedLane]
+    lanes: Mapping[LaneNumber, SavedLane]
     commands: Marks
 
 
@@ -169,10 +162,10 @@ class DeliveryStore(Protocol):
     def save(self, flush: Flush) -> None:
         """Save all of it or none; durable when it returns. Raises LogUnavailable; the same flush may then be saved again."""
 
-    def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
+    def buried(self, lane: LaneNumber, positions: Sequence[Position] | None) -> Mapping[Position, Burial]:
         """Dead letters of a lane, whole (None: all that are not raised; else these, raised ones too). As of the last save."""
 
-    def letters(self, key: LaneKey, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Offset]:
+    def letters(self, lane: LaneNumber, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Position]:
         """Where the dead letters of a lane are, oldest event first, at most `limit` of them. As of the last save; cheap."""
 
     def result(self, command_id: str) -> str | None:
@@ -183,7 +176,3 @@ class DeliveryStore(Protocol):
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""
-
-
-def position_of(key: LaneKey, offset: int) -> Position:
-    return Position(key.partition, Offset(offset))

@@ -13,7 +13,7 @@ from tidings.delivery.push.lane.entries import EXPIRED, Item, ItemStage, Parcel
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.errors import LogUnavailable
 from tidings.lanes.port import PageLimit
-from tidings.log.position import Offset, Position
+from tidings.log.position import Position
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -22,23 +22,24 @@ LOOK_AGAIN = 1.0
 
 
 class Replay:
-    """Entries of a lane after one offset, whatever became of them. What is beyond the cursor comes by itself."""
+    """Entries of a lane after one place, whatever became of them. What is beyond the cursor comes by itself."""
 
-    def __init__(self, lane: PushLane, engine: Engine, clock: Clock, after: Offset) -> None:
+    def __init__(self, lane: PushLane, engine: Engine, clock: Clock, after: Position) -> None:
         self._lane = lane
         self._engine = engine
         self._clock = clock
         self._after = after
-        self._until = lane.state.live.place
+        self._until = lane.state.live.cursor
         self._ready: deque[Parcel] = deque()
         self._reading: asyncio.Task[None] | None = None
-        self.over = after >= self._until
+        self.over = not self._until
 
     def next(self) -> tuple[Item | None, Parcel] | None:
         """The next entry; with its item, which is being sent then, if it is open. None: it has to be read, or there is none."""
         while self._ready:
             parcel = self._ready.popleft()
-            self._after = parcel.offset
+            self._after = parcel.position
+            self.over = self.over or parcel.number >= self._until
             item = self._lane.state.item_at(parcel.number)
             if item is not None and item.stage is ItemStage.SENDING:
                 continue
@@ -51,7 +52,6 @@ class Replay:
             if item is not None:
                 item.parcel = parcel
                 self._engine.set_aside(self._lane, item, fault)
-        self.over = self.over or self._after >= self._until
         return None
 
     def read(self, arrived: Callable[[], None]) -> None:
@@ -60,15 +60,15 @@ class Replay:
             self._reading = asyncio.get_running_loop().create_task(self._read(arrived))
 
     async def _read(self, arrived: Callable[[], None]) -> None:
-        policy, key = self._lane.policy, self._lane.key
+        policy, lane = self._lane.policy, self._lane.number
         if policy is None:
             return
         try:
-            parcels = await self._engine.parcels.beyond(key, policy, Position(key.partition, self._after), PAGE)
+            parcels = await self._engine.parcels.beyond(lane, policy, self._after, PAGE)
         except LogUnavailable as error:
             logger.warning("a stream cannot be read on: %s", error)
             await asyncio.sleep(LOOK_AGAIN)
         else:
-            self._ready.extend(parcel for parcel in parcels if parcel.offset <= self._until)
+            self._ready.extend(parcel for parcel in parcels if parcel.number <= self._until)
             self.over = not self._ready
         arrived()

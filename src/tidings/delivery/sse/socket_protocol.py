@@ -16,14 +16,14 @@ from typing import NamedTuple
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.position import LaneNumber, Offset
+from tidings.log.position import LaneNumber, Position
 from tidings.log.wake import room
 
 TAKEN = b"."
 LONGEST_WISH = 1024
 
 _LENGTH = struct.Struct(">I")
-_ENTRY = struct.Struct(">cqq36s")
+_ENTRY = struct.Struct(">cqqq36s")
 _ENDING = struct.Struct(">c")
 _IS_ENTRY, _IS_ENDING, _IS_BEGUN = b"e", b"x", b"b"
 
@@ -48,24 +48,24 @@ class Begun(NamedTuple):
 
 
 class StreamOptions(msgspec.Struct, frozen=True, array_like=True):
-    """Which lane's stream. `after`: first everything after this offset once more, whatever became of it (HOR-143).
+    """Which lane's stream. `after`: first everything after this place once more, whatever became of it (HOR-143).
 
     `number`: how many at the most, 0 for any number. `terminate`: end the lane's stream instead of opening one.
-    `seen`: the client has everything up to this offset, whatever is known of it here.
+    `seen`: the client has everything up to this place, whatever is known of it here.
     """
 
     lane: LaneNumber
-    after: Offset | None = None
+    after: Position | None = None
     number: int = 0
     terminate: bool = False
-    seen: Offset | None = None
+    seen: Position | None = None
 
 
 class StreamEntry(NamedTuple):
     """One entry on its way: its delivery id, its place, when it was published, and head and data as they are stored."""
 
     id: str
-    offset: Offset
+    position: Position
     published: Instant
     head: bytes
     data: bytes | None
@@ -90,9 +90,9 @@ def wish_message(wish: StreamOptions) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def entry_message(delivery_id: str, offset: Offset, published: Instant, stored: bytes) -> bytes:
+def entry_message(delivery_id: str, position: Position, published: Instant, stored: bytes) -> bytes:
     """An entry as it is sent; `stored` is its head and data, packed already."""
-    head = _ENTRY.pack(_IS_ENTRY, offset, published, delivery_id.encode())
+    head = _ENTRY.pack(_IS_ENTRY, *position, published, delivery_id.encode())
     return b"%b%b%b" % (_LENGTH.pack(len(head) + len(stored)), head, stored)
 
 
@@ -143,6 +143,6 @@ def told_in(message: bytes) -> Begun | StreamEntry | StreamEnd:
         return Begun()
     if message[:1] == _IS_ENDING:
         return StreamEnd(message[1:].decode())
-    _, offset, published, delivery_id = _ENTRY.unpack_from(message)
+    _, partition, offset, published, delivery_id = _ENTRY.unpack_from(message)
     stored = _stored(memoryview(message)[_ENTRY.size :])
-    return StreamEntry(delivery_id.decode(), Offset(offset), Instant(published), stored.head, stored.data)
+    return StreamEntry(delivery_id.decode(), Position(partition, offset), Instant(published), stored.head, stored.data)

@@ -27,7 +27,7 @@ from tidings.delivery.sse.socket_protocol import (
     entry_message,
     wish_in,
 )
-from tidings.log.position import Offset
+from tidings.log.position import Position, at_or_before
 
 logger = logging.getLogger("tidings.delivery")
 
@@ -74,7 +74,7 @@ class StreamConnection(asyncio.Protocol):
         self._sent: deque[Sent] = deque()
         self._untaken_bytes = 0
         self._remaining = -1
-        self._seen: Offset | None = None
+        self._seen: Position | None = None
         self._paused = False
         self._planned = False
         self._loop = asyncio.get_running_loop()
@@ -206,12 +206,12 @@ class StreamConnection(asyncio.Protocol):
         self._untaken_bytes += len(parcel.body)
         self._remaining -= 1
         delivery_id = parcel.headers["tidings-delivery-id"]
-        self._transport.write(entry_message(delivery_id, parcel.offset, parcel.published, parcel.body))
+        self._transport.write(entry_message(delivery_id, parcel.position, parcel.published, parcel.body))
         return True
 
     def _was_seen(self, item: Item) -> bool:
         """Whether the client has said that it has this entry. What was asked for once more, or failed before, is sent."""
-        return self._seen is not None and item.offset <= self._seen and not item.again and not item.tries
+        return self._seen is not None and at_or_before(item.position, self._seen) and not item.again and not item.tries
 
     def _next(self, lane: PushLane) -> tuple[Item | None, Parcel] | None:
         """The next entry, with its item if it is open; that is being sent then. None: there is nothing now."""

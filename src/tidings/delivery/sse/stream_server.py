@@ -85,7 +85,7 @@ class StreamServer:
         elif len(self._open) >= self._most and lane.listener is None:
             stream.end(StreamEnd.TOO_MANY)
         elif self._end(lane, StreamEnd.REPLACED):
-            self._next[lane.key.lane] = stream, wish
+            self._next[lane.number] = stream, wish
         else:
             self._attach(stream, lane, wish)
 
@@ -96,8 +96,8 @@ class StreamServer:
         if lane is None:
             for number in [number for number, (waiting, _) in self._next.items() if waiting is stream]:
                 del self._next[number]
-        elif lane.listener is None and lane.key.lane in self._next:
-            self._begin(*self._next.pop(lane.key.lane))
+        elif lane.listener is None and lane.number in self._next:
+            self._begin(*self._next.pop(lane.number))
 
     def _lane(self, number: LaneNumber) -> PushLane | None:
         lane = self._engine.lane(number)
@@ -108,7 +108,7 @@ class StreamServer:
 
     def _end(self, lane: PushLane, ending: StreamEnd) -> bool:
         """End the lane's stream, and whoever waits for it to end. Whether there is one that has to finish first."""
-        waiting = self._next.pop(lane.key.lane, None)
+        waiting = self._next.pop(lane.number, None)
         if waiting is not None:
             waiting[0].end(ending)
         if not isinstance(lane.listener, StreamConnection):

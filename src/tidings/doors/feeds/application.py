@@ -48,7 +48,7 @@ class FeedsApplication:
         self._aliases = Aliases()
         self._waits = Waits(
             LongPolls(self._feeds.slices, parts.waiting, lambda: parts.snapshot.revision),
-            LaneLongPolls(parts.lanes, parts.lane_waiting),
+            LaneLongPolls(parts.lane_reader, parts.lane_waiting),
             parts.settings.feeds.long_polls,
             parts.board,
         )

@@ -1,20 +1,23 @@
-"""Cursor sets as consumers: how far each is behind its feed. Blocks while it reads: call it in a thread.
+"""Cursor sets as consumers: how far each is behind its feed.
 
 The newest events of a topic are looked at once for all of its cursors, and only so many of all topics together.
 """
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidings.delivery.feeds.cursor_sets import KeptCursor
 from tidings.delivery.feeds.partitions import layout_of
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.feeds.feed_lookup import OF_SUBSCRIPTION, key_of, lane_key
-from tidings.log.position import EMBEDDED, Offset
+from tidings.lanes.port import Mark
+from tidings.log.cursor import feed_position
+from tidings.log.position import Offset
 from tidings.registry.feeds import FeedPartition
 from tidings.registry.model import Topic
 
@@ -34,19 +37,23 @@ class Followed:
     whole: bool = True
 
 
-def followed(parts: ApiParts, kept: Sequence[KeptCursor]) -> Iterator[Followed]:
+async def followed(parts: ApiParts, kept: Sequence[KeptCursor]) -> Sequence[Followed]:
     """How far these cursors are behind, as far as their feeds are there."""
     topics = {key_of(topic): topic for topic in parts.snapshot.topics.values()}
     lanes = {lane_key(one): one for one in parts.snapshot.subscriptions.values()}
-    tails = _tails(parts, topics, kept)
+    tails = await asyncio.to_thread(_tails, parts, topics, kept)
+    found = []
     for one in kept:
         topic, subscription = topics.get(one.key.feed), lanes.get(one.key.feed)
         if topic is not None:
             lag, whole = tails[one.key.feed].behind(one)
-            yield Followed(one, str(topic.name), lag, whole)
+            found.append(Followed(one, str(topic.name), lag, whole))
         elif subscription is not None:
-            lag = parts.lanes.count_after(subscription.lane, one.offset, EMBEDDED)
-            yield Followed(one, f"{OF_SUBSCRIPTION}{subscription.name}", lag)
+            after = Mark(0, feed_position(one.offset))
+            backlogs = await parts.lane_index.backlogs({subscription.lane: after})
+            lag = backlogs[subscription.lane].entries
+            found.append(Followed(one, f"{OF_SUBSCRIPTION}{subscription.name}", lag))
+    return found
 
 
 class Tail:

@@ -103,7 +103,7 @@ class Feeds:
             key=lane_key(subscription),
             settings=settings,
             layout=layout_of(settings),
-            source=LaneSource(self._parts.lanes, self._parts.reader, lane, [one.number for one in read], counts),
+            source=LaneSource(self._parts.lane_reader, self._parts.reader, lane, [one.number for one in read], counts),
             promise=lambda: self._lane_repeats_nothing(lane, read),
             subscription=subscription,
         )

@@ -7,7 +7,8 @@ import msgspec
 from tidings.delivery.feeds.partitions import Method, grown, layout_of
 from tidings.doors.api_parts import ApiParts
 from tidings.errors import NotFound, RepartitionRunning
-from tidings.log.position import EMBEDDED, START, Marks
+from tidings.log.cursor import feed_place
+from tidings.log.position import Marks
 from tidings.registry.model import Name, Topic
 
 
@@ -41,7 +42,7 @@ class Repartitioning:
             topic = parts.registry.snapshot().topics.get(name)
             if topic is None:
                 raise NotFound(f"there is no topic {name}")
-            layout = grown(layout_of(topic.feed), method, count, marks.get(EMBEDDED, START))
+            layout = grown(layout_of(topic.feed), method, count, feed_place(marks))
             wanted = msgspec.structs.replace(topic, feed=msgspec.structs.replace(topic.feed, layout=layout))
             (stored,) = parts.registry.change([wanted], (), by=by, at=at, marks=marks).stored
             # Still between two commits: nobody can have read an event after this point by the old partitions.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from fastapi import APIRouter, Query
 from pydantic import Field
 
@@ -37,8 +35,8 @@ async def list_asides(
 ) -> AsideList:
     """Events that could not be routed, to one subscription or at all, and why. They are kept as long as the log keeps them."""
     caller.require(Right.ADMIN)
-    begin = None if after is None else positions_at(parts.reader, [after])[0]
-    found = await asyncio.to_thread(parts.lanes.asides, begin, limit)
+    begin = None if after is None else (await positions_at(parts.events, [after]))[0]
+    found = await parts.lane_index.asides(begin, limit)
     names = {each.lane: str(each.name) for each in parts.snapshot.subscriptions.values()}
     views = [
         AsideView(

@@ -51,14 +51,18 @@ async def explain(name: str, body: ExplainBody, sent: Sent, parts: PartsOf, call
     if (body.cursor is not None) == (body.event is not None or "data" in body.model_fields_set):
         raise Malformed("one event is needed", expected="cursor, event or data")
     cursor = body.cursor
-    question = ExplainQuestion(topic, event_of(body, sent)) if cursor is None else stored(parts, topic, position_of(cursor))
+    question = (
+        ExplainQuestion(topic, event_of(body, sent)) if cursor is None else await stored(parts, topic, position_of(cursor))
+    )
     chosen = (
         [subscription_of(parts, caller, body.subscription)]
         if body.subscription is not None
         else [each for each in parts.snapshot.subscriptions.values() if owns(caller, each)]
     )
     return ExplainView(
-        topic=str(topic.name), cursor=body.cursor, verdicts=[_view(verdict) for verdict in verdicts(parts, question, chosen)]
+        topic=str(topic.name),
+        cursor=body.cursor,
+        verdicts=[_view(verdict) async for verdict in verdicts(parts, question, chosen)],
     )
 
 

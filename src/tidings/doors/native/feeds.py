@@ -69,7 +69,7 @@ async def list_cursor_sets(feed: str, parts: PartsOf, caller: Caller) -> CursorL
     """The cursors that consumers keep with the hub, when each was last used, and how far it is behind."""
     caller.require(Right.ADMIN)
     key = _key(parts, feed)
-    found = await asyncio.to_thread(lambda: list(followed(parts, parts.cursor_sets.listed(key))))
+    found = await followed(parts, await asyncio.to_thread(parts.cursor_sets.listed, key))
     return CursorList(cursors=list(map(_view, found)))
 
 

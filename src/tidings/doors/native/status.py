@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from tidings.access.principals import Right
 from tidings.clock import SECOND
 from tidings.delivery.push.reader import LaneView
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.feeds.cursor_set_lag import followed
+from tidings.doors.feeds.cursor_set_lag import Followed, followed
 from tidings.doors.lag import Gauges, Lag, Lags, SubscriptionLag, measured
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, owns
@@ -132,19 +132,21 @@ def _part_views(parts: ApiParts) -> dict[str, PartView]:
     }
 
 
-def _lags(parts: ApiParts, subscriptions: list[Subscription]) -> Lags:
-    return measured(Gauges(parts.reader, parts.lanes, parts.delivery), subscriptions, parts.clock.now())
+async def _lags(parts: ApiParts, subscriptions: list[Subscription]) -> Lags:
+    gauges = Gauges(parts.reader, parts.events, parts.lanes, parts.lane_index, parts.delivery)
+    return await measured(gauges, subscriptions, parts.clock.now())
 
 
 @router.get("/api/status")
 async def status(parts: PartsOf, caller: Caller) -> StatusView:
     """Version, parts, lag per stage. Administrators see all subscriptions, others their own."""
     mine = [one for _, one in sorted(parts.snapshot.subscriptions.items()) if owns(caller, one)]
-    return await asyncio.to_thread(_status, parts, mine)
+    lags = await _lags(parts, mine)
+    return await asyncio.to_thread(_status, parts, lags)
 
 
-def _status(parts: ApiParts, mine: list[Subscription]) -> StatusView:
-    views, lags, held = _part_views(parts), _lags(parts, mine), _held_back(parts.snapshot)
+def _status(parts: ApiParts, lags: Lags) -> StatusView:
+    views, held = _part_views(parts), _held_back(parts.snapshot)
     return StatusView(
         version=__version__,
         ready=all(view.ready for view in views.values()),
@@ -215,18 +217,20 @@ async def ready(parts: PartsOf, response: Response) -> Readiness:
 async def prometheus(parts: PartsOf, caller: Caller) -> Response:
     """Figures of all parts as Prometheus reads them. Needs the right metrics: they name everything that the hub has."""
     caller.require(Right.METRICS)
-    text = await asyncio.to_thread(_metrics, parts)
+    lags = await _lags(parts, list(parts.snapshot.subscriptions.values()))
+    kept = await asyncio.to_thread(parts.cursor_sets.used_last, CURSOR_SERIES)
+    cursors, records = await followed(parts, kept), await parts.records.kept()
+    text = await asyncio.to_thread(_metrics, parts, lags, cursors, records.bytes)
     return Response(text, media_type=metrics.CONTENT_TYPE)
 
 
-def _metrics(parts: ApiParts) -> str:
-    lags = _lags(parts, list(parts.snapshot.subscriptions.values()))
-    records = metrics.gauge("tidings_records_bytes", parts.records.kept().bytes)
-    return metrics.exposition(faces_of(parts).values(), [*_series(lags), *_cursors(parts), records])
+def _metrics(parts: ApiParts, lags: Lags, cursors: Sequence[Followed], records: int) -> str:
+    taken = metrics.gauge("tidings_records_bytes", records)
+    return metrics.exposition(faces_of(parts).values(), [*_series(lags), *_cursors(cursors), taken])
 
 
-def _cursors(parts: ApiParts) -> Iterator[Series]:
-    for one in followed(parts, parts.cursor_sets.used_last(CURSOR_SERIES)):
+def _cursors(cursors: Sequence[Followed]) -> Iterator[Series]:
+    for one in cursors:
         kept = one.kept
         labels = {"consumer": kept.key.consumer, "feed": one.feed, "cursorset": kept.key.name, "partition": str(kept.partition)}
         yield metrics.gauge("tidings_feed_cursor_lag_events", one.lag, version=kept.key.version, n=str(kept.key.n), **labels)

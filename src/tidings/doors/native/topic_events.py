@@ -86,15 +86,15 @@ async def read_events(
     """Read the events of a topic in order, whatever subscriptions there are."""
     topic = topic_of(parts, caller, name)
     caller.require(Right.READ, topic.name)
-    start = _start(parts, topic.number, after)
+    start = await _start(parts, topic.number, after)
     page = await _first_page(parts, topic.number, start, min(limit, STEP.entries), wait)
     return StreamingResponse(_lines(parts, topic.number, page, limit), media_type=NDJSON)
 
 
-def _start(parts: ApiParts, topic: TopicNumber, after: str) -> Marks:
+async def _start(parts: ApiParts, topic: TopicNumber, after: str) -> Marks:
     """Where to begin. The first event that is still there is never expired; any other cursor below it is."""
-    marks = marks_at(parts.reader, after)
-    removed = parts.reader.removed(topic)
+    marks = await marks_at(parts.events, after)
+    removed = await parts.events.removed(topic)
     if after == FIRST:
         return removed
     if any(marks.get(partition, START) < offset for partition, offset in removed.items()):
@@ -105,7 +105,7 @@ def _start(parts: ApiParts, topic: TopicNumber, after: str) -> Marks:
 async def _first_page(parts: ApiParts, topic: TopicNumber, after: Marks, entries: int, wait: float) -> Page:
     deadline = parts.clock.monotonic() + wait
     limit = Limit(entries=entries, bytes=STEP.bytes)
-    while not (page := parts.reader.read(topic, after, limit)).entries:
+    while not (page := await parts.events.read(topic, after, limit)).entries:
         left = deadline - parts.clock.monotonic()
         if left <= 0 or parts.waiting.over:
             break
@@ -122,7 +122,7 @@ async def _lines(parts: ApiParts, topic: TopicNumber, page: Page, limit: int) ->
         if left <= 0:
             break
         await asyncio.sleep(0)
-        page = parts.reader.read(topic, page.reached, Limit(entries=min(left, STEP.entries), bytes=STEP.bytes))
+        page = await parts.events.read(topic, page.reached, Limit(entries=min(left, STEP.entries), bytes=STEP.bytes))
     yield b'{"cursor":"%b"}\n' % cursor_of(page.reached).encode()
 
 

@@ -16,7 +16,7 @@ from tidings.delivery.sse.socket_protocol import StreamEnd, StreamEntry, StreamO
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.sse.owner_connection import OwnerConnection
 from tidings.errors import Conflict, NotFound, NotReady, Overloaded
-from tidings.log.position import LaneNumber, Offset
+from tidings.log.position import LaneNumber, Position
 
 PATIENCE = 10.0
 PAUSE = 0.05
@@ -44,11 +44,11 @@ class LaneStream:
         self._owner: OwnerConnection | None = None
         self._lost_at: float | None = None
         # What this owner sent and was not told of, in its order; and what no client surely has yet, whoever sent it.
-        self._owed: deque[Offset] = deque()
-        self._uncertain: set[Offset] = set()
-        self._recent: deque[Offset] = deque(maxlen=REMEMBERED)
-        self._repeated: set[Offset] = set()
-        self._last: Offset | None = wish.after
+        self._owed: deque[Position] = deque()
+        self._uncertain: set[Position] = set()
+        self._recent: deque[Position] = deque(maxlen=REMEMBERED)
+        self._repeated: set[Position] = set()
+        self._last: Position | None = wish.after
         self._given_up = False
 
     @property
@@ -80,21 +80,21 @@ class LaneStream:
         found = []
         while owner.arrived:
             entry = owner.arrived.popleft()
-            self._owed.append(entry.offset)
-            if entry.offset in self._repeated:
-                self._repeated.discard(entry.offset)
+            self._owed.append(entry.position)
+            if entry.position in self._repeated:
+                self._repeated.discard(entry.position)
                 continue
             self._repeated.clear()
-            self._uncertain.add(entry.offset)
-            self._recent.append(entry.offset)
-            self._last = entry.offset
+            self._uncertain.add(entry.position)
+            self._recent.append(entry.position)
+            self._last = entry.position
             found.append(entry)
         self._tell()
         return found
 
-    def taken(self, offsets: Iterable[Offset]) -> None:
+    def taken(self, positions: Iterable[Position]) -> None:
         """The client surely has these."""
-        self._uncertain.difference_update(offsets)
+        self._uncertain.difference_update(positions)
         self._tell()
 
     def _tell(self) -> None:
@@ -179,7 +179,7 @@ class LaneStream:
 
 @asynccontextmanager
 async def open_stream(
-    parts: ApiParts, lane: LaneNumber, after: Offset | None = None, number: int = 0
+    parts: ApiParts, lane: LaneNumber, after: Position | None = None, number: int = 0
 ) -> AsyncIterator[LaneStream]:
     """The lane's stream; one that is open already ends. Raises NotReady when the lane's owner stays away, or a refusal."""
     stream = LaneStream(parts, StreamOptions(lane, after, number, seen=after))

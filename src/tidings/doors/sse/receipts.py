@@ -14,7 +14,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-from tidings.log.position import Offset
+from tidings.log.position import Position
 
 SURE = 1.0
 """Seconds."""
@@ -27,7 +27,7 @@ SOON, LATER = 0.001, 0.1
 
 
 class _Written(NamedTuple):
-    offset: Offset
+    position: Position
     end: int
     at: float
 
@@ -43,25 +43,25 @@ class Receipts:
     def __len__(self) -> int:
         return len(self._uncertain)
 
-    def wrote(self, offset: Offset, size: int, now: float) -> None:
+    def wrote(self, position: Position, size: int, now: float) -> None:
         """An entry was written, as so many bytes."""
         self._bytes += size
-        self._uncertain.append(_Written(offset, self._bytes, now))
+        self._uncertain.append(_Written(position, self._bytes, now))
 
     def commented(self, size: int) -> None:
         """Something else was written."""
         self._bytes += size
 
-    def certain(self, unacknowledged: int, now: float, *, ended: bool = False) -> list[Offset]:
+    def certain(self, unacknowledged: int, now: float, *, ended: bool = False) -> list[Position]:
         """The entries that have become certain. `ended`: nothing more will be known, what is acknowledged counts."""
         acknowledged = self._bytes - unacknowledged
         outlived = -math.inf if self._stalled(acknowledged, now) else now - SURE
         found = []
         while self._uncertain:
-            offset, end, at = self._uncertain[0]
+            position, end, at = self._uncertain[0]
             if end > acknowledged or not (ended or acknowledged - end >= BEHIND or at <= outlived):
                 break
-            found.append(offset)
+            found.append(position)
             self._uncertain.popleft()
         self._pause = SOON if found else min(LATER, 2 * self._pause)
         return found

@@ -17,7 +17,7 @@ from tidings.doors.api_parts import ApiParts
 from tidings.doors.sse.lane_stream import LaneStream, open_stream, refuse
 from tidings.doors.sse.receipts import Receipts
 from tidings.errors import StreamIdle
-from tidings.log.position import LaneNumber, Offset
+from tidings.log.position import LaneNumber, Position
 from tidings.server.asgi import Receive, Scope, Send
 from tidings.server.http_protocol import CYCLE, departed, ends_by_closing, handed_over, kept_open, unacknowledged, unbuffered
 
@@ -62,7 +62,7 @@ class StreamRequest:
     """Which lane's stream is asked for, from where, and how much of it."""
 
     lane: LaneNumber
-    after: Offset | None = None
+    after: Position | None = None
     cut: StreamLimits = StreamLimits()
 
 
@@ -131,7 +131,7 @@ class _Answer:
         for entry in entries:
             frame = self._style.frame(entry)
             frames.append(frame)
-            self._receipts.wrote(entry.offset, len(frame), self._now())
+            self._receipts.wrote(entry.position, len(frame), self._now())
             self._number += 1
             self._bytes += len(frame)
             if self._full():

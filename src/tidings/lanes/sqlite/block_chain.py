@@ -66,6 +66,19 @@ WHERE id IN back AND last > ? ORDER BY id LIMIT ?
 """
 
 
+_BACK = """
+WITH RECURSIVE back (id, found) AS (
+  SELECT ?1, 0
+  UNION ALL
+  SELECT blocks.before, found + CASE WHEN blocks.first <= ?2 THEN blocks.count ELSE 0 END
+  FROM back JOIN blocks ON blocks.id = back.id
+  WHERE blocks.first > ?2 OR found + blocks.count < ?3
+)
+SELECT lane, partition, first, last, count, offsets, digests, total - count, total FROM blocks
+WHERE id IN (SELECT id FROM back) AND first <= ?2 ORDER BY id DESC
+"""
+
+
 def lanes_file(folder: Path) -> Path:
     """The lanes of a data folder."""
     return folder / "lanes.db"
@@ -107,10 +120,23 @@ def walk(
 
     It starts at the first station after `after`, or at the lane's head, and goes back.
     """
+    start = _start(connection, lane, partition, after)
+    rows = connection.execute(_WALK, (start, after, after, limit)).fetchall()
+    return [FoundBlock(Block(*row[:-1]), row[-1]) for row in rows]
+
+
+def walk_back(
+    connection: sqlite3.Connection, lane: LaneNumber, partition: Partition, upto: Offset, entries: int
+) -> Sequence[FoundBlock]:
+    """The last blocks of a lane that begin at or before `upto`, newest first: as many as hold about so many entries."""
+    rows = connection.execute(_BACK, (_start(connection, lane, partition, upto), upto, entries)).fetchall()
+    return [FoundBlock(Block(*row[:-1]), row[-1]) for row in rows]
+
+
+def _start(connection: sqlite3.Connection, lane: LaneNumber, partition: Partition, after: Offset) -> int:
+    """The block from where to go back to what comes after an offset: the first station there, or the lane's head."""
     station = connection.execute(
         "SELECT block FROM stations WHERE lane = ? AND partition = ? AND last > ? ORDER BY last LIMIT 1",
         (lane, partition, after),
     ).fetchone()
-    start = station[0] if station else head(connection, lane, partition).block
-    rows = connection.execute(_WALK, (start, after, after, limit)).fetchall()
-    return [FoundBlock(Block(*row[:-1]), row[-1]) for row in rows]
+    return int(station[0]) if station else head(connection, lane, partition).block

@@ -8,15 +8,17 @@ had counts as gone.
 
 from __future__ import annotations
 
+import asyncio
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from tidings.events.stored import without_reference
-from tidings.lanes.port import FoundEntry, LaneEntry, LanePage, Mark, PageLimit, StoredEntry
+from tidings.lanes.port import Backlog, FoundEntry, LaneEntry, LanePage, Mark, PageLimit, StoredEntry
 from tidings.lanes.sqlite.block import DIGEST, REFERENCE, offsets_of
-from tidings.log.port import Block, BodyKey, LanesReader, LogReader, Touched
+from tidings.lanes.sqlite.reader import SqliteLanesReader
+from tidings.log.port import Aside, Block, BodyKey, LogReader, Touched
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position
 
 CACHE_BYTES = 4 << 20
@@ -28,9 +30,9 @@ Content = tuple[int, bytes]
 
 
 class EmbeddedLanes:
-    """Implements Lanes. What one lane had read, the next one with the same entries need not."""
+    """Implements Lanes and LaneIndex. What one lane had read, the next one with the same entries need not."""
 
-    def __init__(self, lanes: LanesReader, log: LogReader) -> None:
+    def __init__(self, lanes: SqliteLanesReader, log: LogReader) -> None:
         self._lanes = lanes
         self._log = log
         self._cache = Cache()
@@ -55,16 +57,15 @@ class EmbeddedLanes:
         return LanePage(block.before + begin, entries[: _fitting(entries, limit.bytes)])
 
     async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
-        return self.entries_at(lane, marks)
-
-    def entries_at(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
-        """As `fetch`, for whoever reads in a thread."""
         digests = self._digests(lane, [mark.position.offset for mark in marks])
         there = self._contents([(offset, digest) for offset, digest in digests.items()])
         found = {offset: there[offset, digest] for offset, digest in digests.items() if (offset, digest) in there}
         return [LaneEntry(mark.number, mark.position, found.get(mark.position.offset)) for mark in marks]
 
-    async def find(self, lane: LaneNumber, position: Position) -> FoundEntry:
+    async def find(self, lane: LaneNumber, place: Position | Marks) -> FoundEntry:
+        position = place if isinstance(place, Position) else Position(EMBEDDED, place.get(EMBEDDED, START))
+        if position.partition != EMBEDDED:
+            return FoundEntry(Mark(0, position), False)
         # The total first: what is written meanwhile is then found as a block.
         total = self._lanes.total(lane, EMBEDDED)
         block = self._block_after(lane, Offset(position.offset - 1))
@@ -84,6 +85,32 @@ class EmbeddedLanes:
 
     async def routed(self) -> Marks:
         return self._lanes.routed()
+
+    async def newest(self, lane: LaneNumber, upto: Mark, limit: int) -> Sequence[Mark]:
+        found: list[Mark] = []
+        offset = upto.position.offset
+        for block in self._lanes.blocks_back(lane, offset, EMBEDDED, limit):
+            offsets = offsets_of(block)
+            for at in range(bisect_right(offsets, offset) - 1, -1, -1):
+                found.append(Mark(block.before + at + 1, Position(EMBEDDED, Offset(offsets[at]))))
+                if len(found) == limit:
+                    return found
+        return found
+
+    async def backlogs(self, after: Mapping[LaneNumber, Mark]) -> Mapping[LaneNumber, Backlog]:
+        return await asyncio.to_thread(
+            lambda: {lane: self._backlog(lane, mark.position.offset) for lane, mark in after.items()}
+        )
+
+    def _backlog(self, lane: LaneNumber, after: Offset) -> Backlog:
+        count, block = self._lanes.backlog(lane, after, EMBEDDED)
+        if block is None:
+            return Backlog(0, None)
+        offsets = offsets_of(block)
+        return Backlog(count, Position(EMBEDDED, Offset(offsets[bisect_right(offsets, after)])))
+
+    async def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
+        return self._lanes.asides(after, limit)
 
     def _block_after(self, lane: LaneNumber, after: Offset) -> Block | None:
         return next(iter(self._lanes.blocks(lane, after, EMBEDDED, 1)), None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tidings.errors import LogUnavailable
 from tidings.lanes.sqlite.block import count_above
-from tidings.lanes.sqlite.block_chain import LANES, FoundBlock, head, lanes_file, walk
+from tidings.lanes.sqlite.block_chain import LANES, FoundBlock, head, lanes_file, walk, walk_back
 from tidings.log.port import Aside, Block, BodyKey, Touched
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 from tidings.sqlite.shared_reader import SharedReader
@@ -58,6 +58,11 @@ class SqliteLanesReader:
                 found += more
         return [item.block for item in found]
 
+    def blocks_back(self, lane: LaneNumber, upto: Offset, partition: Partition, entries: int) -> Sequence[Block]:
+        """The last blocks that begin at or before `upto`, newest first: as many as hold about so many entries."""
+        with self._snapshot() as connection:
+            return [found.block for found in walk_back(connection, lane, partition, upto, entries)]
+
     def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
         """See `LanesReader.bodies`."""
         found: dict[BodyKey, bytes] = {}
@@ -75,12 +80,16 @@ class SqliteLanesReader:
 
     def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
         """See `LanesReader.count_after`."""
+        return self.backlog(lane, after, partition)[0]
+
+    def backlog(self, lane: LaneNumber, after: Offset, partition: Partition) -> tuple[int, Block | None]:
+        """How many entries of the lane are after `after`, and the block with the first of them."""
         with self._snapshot() as connection:
             first = walk(connection, lane, partition, after, 1)
             if not first:
-                return 0
+                return 0, None
             later = head(connection, lane, partition).total - first[0].total
-            return later + count_above(first[0].block, after)
+            return later + count_above(first[0].block, after), first[0].block
 
     def total(self, lane: LaneNumber, partition: Partition) -> int:
         """See `LanesReader.total`."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.port import Entry, Limit, Page
+from tidings.log.port import Between, Entry, Limit, Page
 from tidings.log.position import EMBEDDED, START, Marks, Offset, Position, TopicNumber, embedded
 from tidings.log.ranges import Columns
 from tidings.log.sqlite.entries import LOG, count, last_offset, log_file
@@ -23,6 +23,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 _COLUMNS = '"offset", topic, at, key_hash, head, data, size'
 _READ = f'SELECT {_COLUMNS} FROM entries WHERE topic = ? AND "offset" > ? AND "offset" <= ? ORDER BY "offset" LIMIT ?'
+_NEWEST = f'SELECT {_COLUMNS} FROM entries WHERE topic = ? AND "offset" > ? AND "offset" <= ? ORDER BY "offset" DESC LIMIT ?'
+_FIRST = 'SELECT "offset", at FROM entries WHERE "offset" > ? AND "offset" <= ? AND topic <> 0 ORDER BY "offset" LIMIT 1'
 _SCAN = f'SELECT {_COLUMNS} FROM entries WHERE "offset" > ? AND "offset" <= ? AND topic <> 0 ORDER BY "offset" LIMIT ?'
 _FETCH = f'SELECT {_COLUMNS} FROM entries WHERE "offset" IN (SELECT value FROM json_each(?))'
 _REMAINING = 'SELECT "offset" FROM entries WHERE "offset" IN (SELECT value FROM json_each(?))'
@@ -81,6 +83,27 @@ class SqliteLogReader:
             if size > limit.bytes and count > 1:
                 return _cut_by_bytes(connection.execute(_SIZES, bounds).fetchall(), limit.bytes)
         return BatchEnd(Offset(last if count == limit.entries else max(end, _from(after))), count, int(size))
+
+    def newest(self, topic: TopicNumber, between: Between, limit: Limit) -> Sequence[Entry]:
+        """See `EventLog.newest`."""
+        with self._file.statements() as connection:
+            bounds = (_from(between.above), _from(between.upto))
+            rows, _ = _within(connection.execute(_NEWEST, (topic, *bounds, limit.entries)), limit)
+        return [_entry(row) for row in rows]
+
+    def before(self, instant: Instant) -> Marks:
+        """See `EventLog.before`. Found by halving, so it reads little."""
+        with self._file.statements() as connection:
+            low, high = 0, last_offset(connection)
+            end = high
+            while low < high:
+                middle = (low + high) // 2
+                row = connection.execute(_FIRST, (middle, end)).fetchone()
+                if row is not None and row[1] < instant:
+                    low = row[0]
+                else:
+                    high = middle
+            return embedded(low)
 
     def fetch(self, positions: Sequence[Position]) -> Mapping[Position, Entry]:
         """See `LogReader.fetch`."""

@@ -70,7 +70,7 @@ class Probes:
         if policy is None or policy.breaker is None:
             return
         asked = asked_of(policy, policy.breaker)
-        self._lanes.setdefault(asked, {})[lane.key.lane] = lane
+        self._lanes.setdefault(asked, {})[lane.number] = lane
         if asked in self._tasks:
             self._news[asked].set()
         else:
@@ -85,7 +85,7 @@ class Probes:
     def forget(self, lane: PushLane) -> None:
         """The lane's breaker is not open any more, or its lane is gone."""
         for asked, lanes in list(self._lanes.items()):
-            if lanes.pop(lane.key.lane, None) is not None and not lanes:
+            if lanes.pop(lane.number, None) is not None and not lanes:
                 del self._lanes[asked]
 
     async def close(self) -> None:

@@ -26,7 +26,7 @@ def batch_of(policy: Policy, batch: BatchPolicy, parcels: Sequence[Parcel]) -> P
     first = parcels[0]
     laid = policy.format.batch(parcels) if policy.format.has_batch else _batch(batch.form, parcels)
     headers = {**policy.headers, **laid.headers, "tidings-batch-id": first.headers.get("tidings-delivery-id", "")}
-    return Parcel(first.number, first.offset, headers, laid.body, published=first.published)
+    return Parcel(first.number, first.position, headers, laid.body, published=first.published)
 
 
 def _batch(form: BatchForm, parcels: Sequence[Parcel]) -> Laid:

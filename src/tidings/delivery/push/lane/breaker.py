@@ -16,7 +16,7 @@ from tidings.delivery.push.policy.decision import Outcome
 from tidings.delivery.push.policy.policy import BreakerPolicy
 from tidings.delivery.push.policy.retries import asked_wait
 from tidings.delivery.push.reader import BreakerView
-from tidings.log.position import Offset
+from tidings.log.position import Position
 
 LONGEST_ASKED = 3600.0
 USUAL = BreakerPolicy()
@@ -31,19 +31,21 @@ class Status(StrEnum):
 
 
 class Breaker(msgspec.Struct, frozen=True, array_like=True, omit_defaults=False):
-    """Where a breaker stands. `until`: the last offset that waited when REPUBLISHING began. Instants are 0 when there are none.
+    """Where a breaker stands. Instants are 0 when there are none.
+
+    `until`: the number of the last entry that waited when REPUBLISHING began.
 
     `probe` is the status of the last probe (0: no answer), `why` its cause where it failed.
     """
 
     status: Status = Status.CLOSED
-    origin: Offset = Offset(0)
+    origin: Position | None = None
     opened: Instant = Instant(0)
     last_opened: Instant = Instant(0)
     modified: Instant = Instant(0)
     loops: int = 0
     postponed_until: Instant = Instant(0)
-    until: Offset = Offset(0)
+    until: int = 0
     probed_at: Instant = Instant(0)
     probe: int = 0
     why: str = ""
@@ -57,7 +59,7 @@ class Breaker(msgspec.Struct, frozen=True, array_like=True, omit_defaults=False)
 CLOSED = Breaker()
 
 
-def opened(breaker: Breaker, origin: Offset, now: Instant, interval: float) -> Breaker:
+def opened(breaker: Breaker, origin: Position, now: Instant, interval: float) -> Breaker:
     """An event used up its retries. An open breaker stays as it is."""
     if breaker.status is Status.OPEN:
         return breaker
@@ -69,13 +71,13 @@ def opened(breaker: Breaker, origin: Offset, now: Instant, interval: float) -> B
         last_opened=breaker.last_opened or now,
         modified=now,
         postponed_until=Instant(0),
-        until=Offset(0),
+        until=0,
         next_probe=Instant(now + round(interval * SECOND)),
     )
 
 
-def probed(breaker: Breaker, outcome: Outcome, now: Instant, end: Offset, asks: BreakerPolicy = USUAL) -> Breaker:
-    """A probe came back; `end` is the last offset of the lane now. Only an open breaker moves."""
+def probed(breaker: Breaker, outcome: Outcome, now: Instant, end: int, asks: BreakerPolicy = USUAL) -> Breaker:
+    """A probe came back; `end` is the number of the lane's last entry now. Only an open breaker moves."""
     if breaker.status is not Status.OPEN:
         return breaker
     well = outcome.status in asks.well_at
@@ -92,7 +94,7 @@ def _next(outcome: Outcome, now: Instant, interval: float) -> Instant:
     return Instant(now + round(max(interval, min(asked, LONGEST_ASKED)) * SECOND))
 
 
-def _republishing(breaker: Breaker, now: Instant, end: Offset, asks: BreakerPolicy) -> Breaker:
+def _republishing(breaker: Breaker, now: Instant, end: int, asks: BreakerPolicy) -> Breaker:
     """HOR-128: a breaker that opened again soon after the last time waits longer before it sends."""
     # At the first opening `last_opened` is that opening's own time, which makes it the first loop.
     soon = now - breaker.last_opened < asks.loop_window * SECOND
@@ -121,9 +123,9 @@ def bounded(breaker: Breaker, now: Instant, policy: BreakerPolicy = USUAL) -> Br
     return msgspec.structs.replace(breaker, postponed_until=latest)
 
 
-def caught_up(breaker: Breaker, low_water: Offset, now: Instant) -> Breaker:
+def caught_up(breaker: Breaker, low_number: int, now: Instant) -> Breaker:
     """CLOSED when everything that waited is final."""
-    if breaker.status is Status.REPUBLISHING and low_water >= breaker.until:
+    if breaker.status is Status.REPUBLISHING and low_number >= breaker.until:
         return closed(breaker, now)
     return breaker
 
@@ -133,8 +135,13 @@ def closed(breaker: Breaker, now: Instant) -> Breaker:
     if breaker.status is Status.CLOSED:
         return breaker
     return msgspec.structs.replace(
-        breaker, status=Status.CLOSED, modified=now, postponed_until=Instant(0), until=Offset(0), next_probe=Instant(0), why=""
+        breaker, status=Status.CLOSED, modified=now, postponed_until=Instant(0), until=0, next_probe=Instant(0), why=""
     )
+
+
+def renumbered(breaker: Breaker, by: int) -> Breaker:
+    """The same breaker where all numbers of the lane are `by` further down."""
+    return msgspec.structs.replace(breaker, until=max(0, breaker.until - by)) if breaker.until else breaker
 
 
 def shown(breaker: Breaker) -> BreakerView:

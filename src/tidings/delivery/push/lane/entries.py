@@ -8,7 +8,7 @@ import msgspec
 
 from tidings.clock import Instant
 from tidings.lanes.port import StoredEntry
-from tidings.log.position import Offset
+from tidings.log.position import Position
 from tidings.registry.rules.retention import NEVER
 
 EXPIRED = "expired"
@@ -25,7 +25,7 @@ class Parcel(msgspec.Struct, gc=False):
     """
 
     number: int
-    offset: Offset
+    position: Position
     headers: dict[str, str]
     body: bytes
     fault: str = ""
@@ -57,7 +57,7 @@ class Item(msgspec.Struct, gc=False, eq=False):
     """
 
     number: int
-    offset: Offset
+    position: Position
     tries: int = 0
     due: Instant = DUE
     since: Instant = Instant(0)

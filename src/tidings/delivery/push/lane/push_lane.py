@@ -18,7 +18,8 @@ from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.policy.pace import Pace
 from tidings.delivery.push.policy.policy import Policy
 from tidings.delivery.push.reader import LaneDetail
-from tidings.delivery.push.store import Firsts, LaneKey, LaneTally, SavedLane
+from tidings.delivery.push.store import Firsts, LaneTally, SavedLane
+from tidings.log.position import LaneNumber
 
 FIRST_WINDOW = 16.0
 
@@ -71,17 +72,17 @@ class PushLane:
             "epoch",
             "firsts",
             "inflight",
-            "key",
             "listener",
             "name",
             "neglected",
+            "number",
         ),
         *("pace", "policy", "pushing", "queued", "shown", "standing", "state", "tally", "target"),
         *("waited_held", "waited_turn", "window"),
     )
 
-    def __init__(self, key: LaneKey, name: str, state: LaneState, tally: LaneTally) -> None:
-        self.key = key
+    def __init__(self, number: LaneNumber, name: str, state: LaneState, tally: LaneTally) -> None:
+        self.number = number
         self.name = name
         self.state = state
         self.tally = tally
@@ -200,13 +201,11 @@ class PushLane:
         state = self.state
         state.paced = self.pace.last_minute
         changed, removed = state.changes()
-        low = state.low_water
         return SavedLane(
-            key=self.key,
+            lane=self.number,
             state=self._word(),
             body=encode(state),
-            low_water=low.position.offset,
-            low_number=low.number,
+            low_water=state.low_water,
             open_items=state.size,
             next_due=state.next_due(),
             tally=copy(self.tally),

@@ -15,16 +15,17 @@ from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.lane.state import OPEN_LIMIT, LaneState
 from tidings.delivery.push.lane.window import Window
 from tidings.errors import DataVersionUnsupported
-from tidings.log.position import Offset
+from tidings.lanes.port import Mark
+from tidings.log.position import Position
 
-FORM = 2
+FORM = 3
 
 
 class SavedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One item as it is kept; may grow at its end."""
 
     number: int
-    offset: int
+    position: Position
     tries: int
     due: int
     since: int
@@ -37,11 +38,11 @@ class SavedItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class SavedState(msgspec.Struct, frozen=True, array_like=True):
     """The lane as it is kept. The first field says which form the rest has; a form may grow at its end.
 
-    `windows`: number and offset of the last entry that was taken, and of the window's last one.
+    `windows`: the marks of the last entry that was taken, and of the window's last one.
     """
 
     form: int
-    windows: Sequence[tuple[int, int, int, int]]
+    windows: Sequence[tuple[Mark, Mark]]
     fresh: Sequence[SavedItem]
     suspended: bool
     disabled: str = ""
@@ -54,7 +55,7 @@ class SavedState(msgspec.Struct, frozen=True, array_like=True):
 
 def encode(state: LaneState) -> bytes:
     """The lane as bytes, without the items that have rows. What is being sent is saved as open, so that a crash sends it again."""
-    windows = [(window.cursor, window.place, window.last, window.last_place) for window in state.windows]
+    windows = [(Mark(one.cursor, one.place), Mark(one.last, one.last_place)) for one in state.windows]
     fresh = [*map(_row, state.fresh.values())]
     stops = (state.suspended, state.disabled, state.paused_until, state.failing_since)
     return msgspec.msgpack.encode(SavedState(FORM, windows, fresh, *stops, state.breaker, state.paced, state.letters))
@@ -76,7 +77,7 @@ def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> 
         raise DataVersionUnsupported("a lane state was written by another version", found=body[:16], expected=f"form {FORM}")
     saved = _saved(body)
     state = LaneState(limit=limit)
-    state.windows = [Window(cursor, Offset(place), last, Offset(end)) for cursor, place, last, end in saved.windows]
+    state.windows = [Window(taken, last) for taken, last in saved.windows]
     state.suspended = saved.suspended
     state.disabled = saved.disabled
     state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
@@ -88,10 +89,10 @@ def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> 
 
 
 def _row(item: Item) -> SavedItem:
-    first = (item.number, item.offset, item.tries, item.due, item.since, item.cause)
+    first = (item.number, item.position, item.tries, item.due, item.since, item.cause)
     return SavedItem(*first, item.key, item.again, item.batch)
 
 
 def _item(row: SavedItem, *, kept: bool) -> Item:
-    first = (row.number, Offset(row.offset), row.tries, Instant(row.due), Instant(row.since), row.cause)
+    first = (row.number, row.position, row.tries, Instant(row.due), Instant(row.since), row.cause)
     return Item(*first, again=row.again, key=row.key, batch=row.batch, kept=kept)

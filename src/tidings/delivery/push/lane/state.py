@@ -27,11 +27,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from tidings.clock import SECOND, Instant
-from tidings.delivery.push.lane.breaker import CLOSED
+from tidings.delivery.push.lane.breaker import CLOSED, renumbered
 from tidings.delivery.push.lane.entries import ABANDONED, CLOSING, DUE, GONE, SENDING, WAITING, Item, Parcel
 from tidings.delivery.push.lane.window import Window
-from tidings.lanes.port import Mark
-from tidings.log.position import EMBEDDED, START, Offset, Position
+from tidings.lanes.port import BEGIN, Mark
+from tidings.log.position import Position, place_before
 from tidings.registry.delivery_options import Ordering
 
 OPEN_LIMIT = 10_000
@@ -49,7 +49,7 @@ class LaneState:
     """
 
     __slots__ = (
-        *("_by_offset", "_lines", "abandoned", "again", "barriers", "batch", "batched", "breaker", "changed", "closing"),
+        *("_by_position", "_lines", "abandoned", "again", "barriers", "batch", "batched", "breaker", "changed", "closing"),
         *(
             "disabled",
             "failing_since",
@@ -65,10 +65,10 @@ class LaneState:
         ),
     )
 
-    def __init__(self, cursor: int = 0, place: Offset = START, limit: int = OPEN_LIMIT) -> None:
+    def __init__(self, taken: Mark = BEGIN, limit: int = OPEN_LIMIT) -> None:
         self.limit = limit
-        self.windows: list[Window] = [Window(cursor, place)]
-        self.again = Window(last=0)
+        self.windows: list[Window] = [Window(taken)]
+        self.again = Window(last=BEGIN)
         self.ordering = Ordering.PARALLEL
         self.batched = False
         self.batch: list[Item] = []
@@ -86,7 +86,7 @@ class LaneState:
         self.changed: dict[int, Item] = {}
         self.removed: set[int] = set()
         self._lines: dict[int, deque[Item]] = {}
-        self._by_offset: dict[Offset, Item] | None = None
+        self._by_position: dict[Position, Item] | None = None
 
     # ---- what it says
 
@@ -115,10 +115,10 @@ class LaneState:
         for window in self.windows:
             if window.open:
                 first = next(iter(window.open.values()))
-                return Mark(first.number - 1, Position(EMBEDDED, Offset(first.offset - 1)))
+                return Mark(first.number - 1, place_before(first.position))
             if not window.exhausted:
                 break
-        return Mark(window.cursor, Position(EMBEDDED, window.place))
+        return Mark(window.cursor, window.place)
 
     @property
     def size(self) -> int:
@@ -145,15 +145,15 @@ class LaneState:
         """The open item of this entry, a redelivery included."""
         return self._window_of(number).open.get(number) or self.again.open.get(number)
 
-    def item_of(self, offset: Offset) -> Item | None:
-        """The same by offset. For readers: the state must not change any more."""
-        if self._by_offset is None:
-            self._by_offset = {item.offset: item for item in self.items()}
-        return self._by_offset.get(offset)
+    def item_of(self, position: Position) -> Item | None:
+        """The same by position. For readers: the state must not change any more."""
+        if self._by_position is None:
+            self._by_position = {item.position: item for item in self.items()}
+        return self._by_position.get(position)
 
-    def waits(self, offset: Offset) -> bool:
+    def waits(self, number: int) -> bool:
         """Whether an entry waited behind a breaker and was not taken."""
-        return any(window.place < offset <= window.last_place for window in self.waited)
+        return any(window.cursor < number <= window.last for window in self.waited)
 
     def in_waited(self, item: Item) -> bool:
         """Whether an open item is one of those that waited behind a breaker."""
@@ -185,9 +185,9 @@ class LaneState:
 
     def take(self, window: Window, parcel: Parcel, now: Instant, at: float) -> Item:
         """Open the next entry of a window, at the end of its line; the caller has seen that there is room."""
-        item = Item(parcel.number, parcel.offset, since=now, key=parcel.key, when=at, parcel=parcel)
+        item = Item(parcel.number, parcel.position, since=now, key=parcel.key, when=at, parcel=parcel)
         window.open[item.number] = self.fresh[item.number] = item
-        window.cursor, window.place = parcel.number, parcel.offset
+        window.cursor, window.place = parcel.number, parcel.position
         if self.ordering is not Ordering.PARALLEL:
             self._lines.setdefault(self._line_of(item), deque()).append(item)
         return item
@@ -273,7 +273,7 @@ class LaneState:
                 continue
             item = self.item_at(mark.number)
             if item is None:
-                item = Item(mark.number, mark.position.offset, since=now, again=True)
+                item = Item(mark.number, mark.position, since=now, again=True)
                 self.again.open[mark.number] = item
             if item.stage is WAITING:
                 item.due, item.when = DUE, 0.0
@@ -287,7 +287,7 @@ class LaneState:
         """
         skipped = to.number >= self.windows[0].cursor
         opened = {item.number: item for window in self.windows for item in window.open.values()}
-        live = Window(to.number, to.position.offset)
+        live = Window(to)
         for item in opened.values():
             if skipped or item.number > to.number:
                 self._abandon(item)
@@ -304,16 +304,15 @@ class LaneState:
     def split(self, until: Mark) -> None:
         """What is open, and what follows up to `until`, waited; new entries are taken after `until` from now on."""
         live = self.live
-        live.last = max(until.number, live.cursor)
-        live.last_place = max(until.position.offset, live.place)
-        self.windows.append(Window(live.last, live.last_place))
+        live.last, live.last_place = until if until.number > live.cursor else (live.cursor, live.place)
+        self.windows.append(Window(Mark(live.last, live.last_place)))
         self._join()
 
-    def pass_over(self, window: Window, to: int, place: Offset | None = None) -> int:
+    def pass_over(self, window: Window, to: int, place: Position | None = None) -> int:
         """The entries of a window up to `to` are gone; how many that were."""
         missed = max(0, to - window.cursor)
         window.cursor += missed
-        window.place = window.place if place is None else max(window.place, place)
+        window.place = place if place is not None and missed else window.place
         self._join()
         return missed
 
@@ -324,6 +323,7 @@ class LaneState:
             window.cursor -= by
             window.last -= by if window.last < self.live.last else 0
             window.forget_read()
+        self.breaker = renumbered(self.breaker, by)
         for item in self.items():
             if item.kept:
                 self.removed.add(item.number)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import count
 
 from tidings.delivery.push.lane.entries import WAITING, Item, Parcel
-from tidings.lanes.port import Mark
-from tidings.log.position import EMBEDDED, START, Offset, Position
+from tidings.lanes.port import BEGIN, Mark
+from tidings.log.position import last_place
 
 ENDLESS = 1 << 62
 
@@ -19,21 +19,17 @@ _turns = count()
 class Window:
     """The entries after `cursor` and up to `last` are not taken; those of before that are open are in `open`, in order.
 
-    `place` and `last_place` are the offsets of the two. `ready` are entries that were read and not taken. `more`: there may be some
-    that were not read. `reading`: somebody reads them. `loading`: somebody reads open ones that are due.
+    `place` and `last_place` are the positions of the two. `ready` are entries that were read and not taken.
+    `more`: there may be some that were not read. `reading`: somebody reads them. `loading`: somebody reads open ones that are due.
 
     The heap is an index of open items that may go, by when they are due. Items that moved on are passed over.
     """
 
     __slots__ = ("_heap", "cursor", "last", "last_place", "loading", "more", "open", "place", "reading", "ready")
 
-    def __init__(
-        self, cursor: int = 0, place: Offset = START, last: int = ENDLESS, last_place: Offset = Offset(ENDLESS)
-    ) -> None:
-        self.cursor = cursor
-        self.place = place
-        self.last = last
-        self.last_place = last_place
+    def __init__(self, taken: Mark = BEGIN, last: Mark | None = None) -> None:
+        self.cursor, self.place = taken
+        self.last, self.last_place = last or Mark(ENDLESS, last_place(self.place.partition))
         self.open: dict[int, Item] = {}
         self.ready: deque[Parcel] = deque()
         self.more = True
@@ -56,8 +52,8 @@ class Window:
         """Up to where it was read."""
         if self.ready:
             newest = self.ready[-1]
-            return Mark(newest.number, Position(EMBEDDED, newest.offset))
-        return Mark(self.cursor, Position(EMBEDDED, self.place))
+            return Mark(newest.number, newest.position)
+        return Mark(self.cursor, self.place)
 
     def may_go(self, item: Item) -> None:
         """The item may be sent when it is due."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tidings.clock import Clock
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
-from tidings.delivery.push.store import DeliveryStore, position_of
+from tidings.delivery.push.store import DeliveryStore
 from tidings.log.port import LogReader
 from tidings.registry.rules.retention import RetentionPeriod
 
@@ -36,17 +36,17 @@ class LetterSweep:
 
     def _of(self, lane: PushLane, kept: RetentionPeriod) -> int:
         gone, now = 0, self._clock.now()
-        offsets = self._store.letters(lane.key)[:MOST]
-        for begin in range(0, len(offsets), SLICE):
-            some = offsets[begin : begin + SLICE]
-            found = self._log.fetch([position_of(lane.key, offset) for offset in some])
+        letters = self._store.letters(lane.number)[:MOST]
+        for begin in range(0, len(letters), SLICE):
+            some = letters[begin : begin + SLICE]
+            found = self._log.fetch(some)
             over = [
-                offset
-                for offset in some
-                if (entry := found.get(position_of(lane.key, offset))) is None or kept.until(entry.position, entry.at) <= now
+                position
+                for position in some
+                if (entry := found.get(position)) is None or kept.until(entry.position, entry.at) <= now
             ]
-            for offset in over:
-                self._ledger.released(lane, offset)
+            for position in over:
+                self._ledger.released(lane, position)
             gone += len(over)
             # Later ones are younger; only where the retention was changed may one of them be over before.
             if len(over) < len(some) and not kept.former:

@@ -10,7 +10,7 @@ import msgspec
 from tidings.clock import Instant
 from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.reader import DeadLetter, DeliveryRecord
-from tidings.log.position import LaneNumber, Offset, Partition, Position
+from tidings.log.position import LaneNumber, Marks, Position
 
 ENDS = ("delivered", "dead", "expired", "skipped", "waiting")
 """Facts after which attempts are counted from one again: it is final, or waits behind the breaker."""
@@ -47,26 +47,30 @@ class RecordsKept(msgspec.Struct, frozen=True):
 
 
 class RecordsReader(Protocol):
-    """Reads single facts about the events of a lane. Every call does a bounded amount of work, however long the lane is."""
+    """Reads single facts about the events of a lane. Every call does a bounded amount of work, however long the lane is.
 
-    def standing(self, lane: LaneNumber) -> LaneStanding:
+    Raises LogUnavailable.
+    """
+
+    async def standing(self, lane: LaneNumber) -> LaneStanding:
         """The lane's state; that of a fresh lane when delivery has not touched it."""
 
-    def history(self, lane: LaneNumber, position: Position, limit: int) -> Sequence[DeliveryRecord]:
+    async def history(self, lane: LaneNumber, position: Position, limit: int) -> Sequence[DeliveryRecord]:
         """The facts about one event, newest first. Records about a range are not among them."""
 
-    def last_between(self, lane: LaneNumber, partition: Partition, above: Offset, below: Offset) -> Mapping[Offset, Last]:
-        """The newest fact about every recorded event between two offsets, both excluded."""
+    async def last_of(self, lane: LaneNumber, positions: Sequence[Position]) -> Mapping[Position, Last]:
+        """The newest fact about each of these events, as far as they are recorded: neighbors in the lane, in either order."""
 
-    def noted(
-        self, lane: LaneNumber, partition: Partition, below: Offset, states: Collection[str], limit: int
-    ) -> Sequence[Offset]:
-        """Events below an offset of which some fact, not a first-try success, has one of these states; newest first."""
+    async def recorded(self, lane: LaneNumber, upto: Marks, limit: int) -> Sequence[tuple[Position, Last]]:
+        """The last recorded events at or below marks with their newest facts, newest event first, at most so many."""
 
-    def ranges(self, lane: LaneNumber, partition: Partition) -> Sequence[DeliveryRecord]:
+    async def noted(self, lane: LaneNumber, upto: Marks, states: Collection[str], limit: int) -> Sequence[Position]:
+        """Events at or below marks of which some fact, not a first-try success, has one of these states; newest first."""
+
+    async def ranges(self, lane: LaneNumber) -> Sequence[DeliveryRecord]:
         """The newest records about ranges: entries that expired unread, or were skipped."""
 
-    def kept(self) -> RecordsKept:
+    async def kept(self) -> RecordsKept:
         """How much is kept of all lanes together."""
 
 

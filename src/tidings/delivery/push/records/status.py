@@ -25,7 +25,8 @@ from tidings.delivery.push.lane.entries import Item
 from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.causes import DELETED, sentence
 from tidings.delivery.push.records.port import LaneStanding, Last
-from tidings.log.position import LaneNumber, Offset, Position
+from tidings.lanes.port import Mark
+from tidings.log.position import LaneNumber, Position, at_or_before
 
 OPEN = frozenset(("processed", "waiting", "sending", "retrying", "redelivering"))
 FINAL = frozenset(("delivered", "dead", "expired", "skipped", "deleted", "unrecorded"))
@@ -53,7 +54,7 @@ class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     target: str = ""
     cause: str = ""
     next_due: Instant | None = None
-    upto: Offset | None = None
+    upto: Position | None = None
     history: tuple[DeliveryRecord, ...] = ()
 
     @property
@@ -63,10 +64,14 @@ class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(
-    lane: LaneNumber, position: Position, standing: LaneStanding, last: Last | None, ranges: Iterable[DeliveryRecord] = ()
+    lane: LaneNumber, mark: Mark, standing: LaneStanding, last: Last | None, ranges: Iterable[DeliveryRecord] = ()
 ) -> DeliveryStatus:
-    """The status of an event of the lane; `ranges` are the records about ranges, newest first."""
-    item, word = _in_lane(position.offset, standing, last)
+    """The status of an event of the lane; `ranges` are the records about ranges, newest first.
+
+    Number 0 stands for what has left the lane: it is final, unless it is open.
+    """
+    position = mark.position
+    item, word = _in_lane(mark, standing, last)
     if not word:
         return _final(lane, position, last, ranges)
     waits = word in ("retrying", "redelivering") and item is not None and bool(item.due)
@@ -81,20 +86,19 @@ def status_of(
     )
 
 
-def _in_lane(offset: Offset, standing: LaneStanding, last: Last | None) -> tuple[Item | None, str]:
+def _in_lane(mark: Mark, standing: LaneStanding, last: Last | None) -> tuple[Item | None, str]:
     """The open item, if it is one, and the word for it; "" when the event is final."""
     state, stopped = standing.state, standing.word in STOPPED
-    item = state.item_of(offset)
+    item = state.item_of(mark.position)
     if item is not None:
-        again = item.again or state.in_waited(item) or (_republished(offset, standing) and not item.tries)
+        again = item.again or state.in_waited(item) or (_republished(mark.number, standing) and not item.tries)
         word = "redelivering" if again else "retrying" if item.tries else "sending"
-    elif state.waits(offset):
+    elif state.waits(mark.number):
         word = "redelivering" if standing.word == REPUBLISHING else "waiting"
-    elif _republished(offset, standing) and offset > state.live.place:
-        word = "redelivering"
-    elif offset > state.live.place:
+    elif mark.number > state.live.cursor:
         # What was final before and lies ahead again was rewound.
-        word = "redelivering" if last is not None and last.record.state in FINAL else "processed"
+        known = last is not None and last.record.state in FINAL
+        word = "redelivering" if known or _republished(mark.number, standing) else "processed"
     else:
         word = ""
     if word and standing.word == "deleted":
@@ -102,20 +106,26 @@ def _in_lane(offset: Offset, standing: LaneStanding, last: Last | None) -> tuple
     return item, "waiting" if word and stopped else word
 
 
-def _republished(offset: Offset, standing: LaneStanding) -> bool:
+def _republished(number: int, standing: LaneStanding) -> bool:
     """Whether an event waited behind the breaker of a lane with an order, which has one window for all of its events."""
-    return standing.word == REPUBLISHING and offset <= standing.state.breaker.until
+    return standing.word == REPUBLISHING and 0 < number <= standing.state.breaker.until
 
 
 def _final(lane: LaneNumber, position: Position, last: Last | None, ranges: Iterable[DeliveryRecord]) -> DeliveryStatus:
     since = last.record.at if last is not None else Instant(0)
     for one in ranges:
-        if one.upto is not None and one.at >= since and one.position.offset <= position.offset <= one.upto:
+        if one.at >= since and covers(one, position):
             made = _from(lane, position, one.state, last)
             return msgspec.structs.replace(made, at=one.at, cause=one.cause)
     if last is None or last.record.state not in FINAL:
         return _from(lane, position, "unrecorded", last)
     return _from(lane, position, last.record.state, last)
+
+
+def covers(record: DeliveryRecord, position: Position) -> bool:
+    """Whether a record is about a range that an event is in."""
+    first, upto = record.position, record.upto
+    return upto is not None and at_or_before(first, position) and at_or_before(position, upto)
 
 
 def _from(lane: LaneNumber, position: Position, word: str, last: Last | None) -> DeliveryStatus:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tidings.clock import Instant
 from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.port import ENDS, Last
 from tidings.delivery.push.sqlite.offset_bins import bins_between
-from tidings.delivery.push.store import LaneKey
-from tidings.log.position import Offset, Position
+from tidings.log.position import LaneNumber, Offset, Partition, Position
 
 Rows = Callable[[str, Sequence[object]], list[Any]]
 """Runs a query on the file."""
+
+FactsKey: TypeAlias = tuple[LaneNumber, Partition]
+"""Facts are found by their offset in one partition of a lane's log."""
 
 MOST_RANGES = 100
 
@@ -46,7 +48,7 @@ def attempt(row: Sequence[Any], base: int) -> DeliveryRecord:
         duration_ms=milliseconds,
         cause=cause,
         target=target,
-        upto=upto,
+        upto=None if upto is None else Position(partition, upto),
     )
 
 
@@ -56,14 +58,14 @@ def attempts_before(rows: Rows, base: int, lane: int, number: int, limit: int) -
     return (attempt(row, base) for row in rows(query, (lane, number, limit)))
 
 
-def history(rows: Rows, base: int, key: LaneKey, offset: Offset, limit: int) -> list[DeliveryRecord]:
+def history(rows: Rows, base: int, key: FactsKey, offset: Offset, limit: int) -> list[DeliveryRecord]:
     """The facts about one event, in no order."""
     query = f'SELECT {_ATTEMPT} FROM attempts WHERE {_HERE} AND "offset" = ? AND upto IS NULL ORDER BY number DESC LIMIT ?'
     singles = [attempt(row, base) for row in rows(query, (*key, offset, limit))]
     return [*singles, *_firsts(rows, base, key, offset, offset)]
 
 
-def last_between(rows: Rows, base: int, key: LaneKey, above: Offset, below: Offset) -> dict[Offset, Last]:
+def last_between(rows: Rows, base: int, key: FactsKey, above: Offset, below: Offset) -> dict[Offset, Last]:
     """The newest fact about every event between two offsets."""
     found: dict[Offset, Last] = {}
     for *row, first_at, ended in rows(_NEWEST, (*key, above, below)):
@@ -89,7 +91,7 @@ def age(record: DeliveryRecord) -> tuple[int, int]:
     return record.at, record.number
 
 
-def noted(rows: Rows, key: LaneKey, below: Offset, states: Collection[str], limit: int) -> list[Offset]:
+def noted(rows: Rows, key: FactsKey, below: Offset, states: Collection[str], limit: int) -> list[Offset]:
     """Offsets of events with facts of these states, newest first; nothing packed is among them."""
     query = (
         f'SELECT DISTINCT "offset" FROM attempts WHERE {_HERE} AND "offset" < ? AND upto IS NULL '
@@ -98,13 +100,13 @@ def noted(rows: Rows, key: LaneKey, below: Offset, states: Collection[str], limi
     return [Offset(offset) for (offset,) in rows(query, (*key, below, *states, limit))]
 
 
-def ranges(rows: Rows, base: int, key: LaneKey) -> list[DeliveryRecord]:
+def ranges(rows: Rows, base: int, key: FactsKey) -> list[DeliveryRecord]:
     """The newest records about ranges."""
     query = f"SELECT {_ATTEMPT} FROM attempts WHERE {_HERE} AND upto IS NOT NULL ORDER BY number DESC LIMIT ?"
     return [attempt(row, base) for row in rows(query, (*key, MOST_RANGES))]
 
 
-def _firsts(rows: Rows, base: int, key: LaneKey, low: int, high: int) -> Iterator[DeliveryRecord]:
+def _firsts(rows: Rows, base: int, key: FactsKey, low: int, high: int) -> Iterator[DeliveryRecord]:
     """First-try successes with an offset in low … high."""
     if low > high:
         return

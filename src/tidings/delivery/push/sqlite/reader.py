@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tidings.clock import Instant
-from tidings.delivery.push.lane.state import LaneState
 from tidings.delivery.push.reader import DeadLetter, DeliveryRecord, LaneView
-from tidings.delivery.push.records.port import Burials, Buried, LaneStanding, Last, RecordsKept
-from tidings.delivery.push.sqlite import facts
+from tidings.delivery.push.records.port import Burials, Buried
 from tidings.delivery.push.sqlite.schema import NUMBER_BITS, delivery_files
 from tidings.delivery.push.sqlite.worker_file import OneFile
-from tidings.delivery.push.store import LaneKey
-from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position
+from tidings.log.position import LaneNumber
 
 LOOKED_FOR = 1.0
 """Seconds until new files are looked for again."""
 
 
 class SqliteDeliveryReader:
-    """Implements DeliveryReader, RecordsReader and BurialsReader. Threads may share it; empty before deliver first starts."""
+    """Implements DeliveryReader and BurialsReader. Threads may share it; empty before deliver first starts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,29 +27,29 @@ class SqliteDeliveryReader:
         self._lock = threading.Lock()
 
     def lane(self, lane: LaneNumber) -> LaneView:
-        found = [view for file in self._all() if (view := file.view(lane)) is not None]
+        found = [view for file in self.all() if (view := file.view(lane)) is not None]
         return max(found, key=lambda view: view[0])[1] if found else LaneView(lane=lane)
 
     def lanes(self) -> Mapping[LaneNumber, LaneView]:
         newest: dict[LaneNumber, tuple[int, LaneView]] = {}
-        for file in self._all():
+        for file in self.all():
             for saved_at, view in file.views():
                 if view.lane not in newest or saved_at > newest[view.lane][0]:
                     newest[view.lane] = saved_at, view
         return {lane: view for lane, (_, view) in newest.items()}
 
     def deliveries(self, lane: LaneNumber, before: int | None, limit: int) -> Sequence[DeliveryRecord]:
-        records = [record for file in self._all() for record in file.deliveries(lane, before, limit)]
+        records = [record for file in self.all() for record in file.deliveries(lane, before, limit)]
         records.sort(key=lambda record: record.number, reverse=True)
         return records[:limit]
 
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
-        letters = [letter for file in self._all() for letter in file.dead_letters(lane, after, limit)]
+        letters = [letter for file in self.all() for letter in file.dead_letters(lane, after, limit)]
         letters.sort(key=lambda letter: letter.number)
         return letters[:limit]
 
     def last_dead_letters(self, lane: LaneNumber, limit: int) -> Sequence[DeadLetter]:
-        letters = [letter for file in self._all() for letter in file.last_dead_letters(lane, limit)]
+        letters = [letter for file in self.all() for letter in file.last_dead_letters(lane, limit)]
         letters.sort(key=lambda letter: (letter.last_at, letter.number), reverse=True)
         return letters[:limit]
 
@@ -62,42 +58,11 @@ class SqliteDeliveryReader:
         return found[0] if found and found[0].number == number else None
 
     def result(self, command_id: str) -> str | None:
-        return next((result for file in self._all() if (result := file.result(command_id)) is not None), None)
-
-    def standing(self, lane: LaneNumber) -> LaneStanding:
-        found = [one for file in self._all() if (one := file.standing(lane, EMBEDDED)) is not None]
-        return max(found, key=lambda one: one[0])[1] if found else LaneStanding("active", LaneState())
-
-    def history(self, lane: LaneNumber, position: Position, limit: int) -> Sequence[DeliveryRecord]:
-        key = LaneKey(lane, position.partition)
-        found = [one for file in self._all() for one in facts.history(file.rows, file.base, key, position.offset, limit)]
-        return sorted(found, key=facts.age, reverse=True)[:limit]
-
-    def last_between(self, lane: LaneNumber, partition: Partition, above: Offset, below: Offset) -> Mapping[Offset, Last]:
-        found: dict[Offset, Last] = {}
-        for file in self._all():
-            facts.newest_wins(found, facts.last_between(file.rows, file.base, LaneKey(lane, partition), above, below).items())
-        return found
-
-    def noted(
-        self, lane: LaneNumber, partition: Partition, below: Offset, states: Collection[str], limit: int
-    ) -> Sequence[Offset]:
-        key = LaneKey(lane, partition)
-        found = {offset for file in self._all() for offset in facts.noted(file.rows, key, below, states, limit)}
-        return sorted(found, reverse=True)[:limit]
-
-    def ranges(self, lane: LaneNumber, partition: Partition) -> Sequence[DeliveryRecord]:
-        key = LaneKey(lane, partition)
-        found = [one for file in self._all() for one in facts.ranges(file.rows, file.base, key)]
-        return sorted(found, key=facts.age, reverse=True)
-
-    def kept(self) -> RecordsKept:
-        found = [file.kept() for file in self._all()]
-        return RecordsKept(max((one.cut for one in found), default=Instant(0)), sum(one.bytes for one in found))
+        return next((result for file in self.all() if (result := file.result(command_id)) is not None), None)
 
     def burials(self, seen: Mapping[int, int], limit: int) -> Burials:
         found: list[Buried] = []
-        for file in self._all():
+        for file in self.all():
             if len(found) < limit:
                 worker, _ = self.worker_of(file.base)
                 found += file.burials(seen.get(worker, 0), limit - len(found))
@@ -114,7 +79,8 @@ class SqliteDeliveryReader:
             self._files = {}
             self._looked = -LOOKED_FOR
 
-    def _all(self) -> Sequence[OneFile]:
+    def all(self) -> Sequence[OneFile]:
+        """The files of all workers that there are by now."""
         with self._lock:
             if not self._files or time.monotonic() - self._looked > LOOKED_FOR:
                 self._looked = time.monotonic()

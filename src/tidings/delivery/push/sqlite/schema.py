@@ -17,17 +17,17 @@ ATTEMPT_BYTES = "(150 + length(target) + length(cause))"
 DELIVERY = FileKind(
     name="the delivery state",
     application_id=0x54444456,
-    version=4,
+    version=5,
     schema=(
         """CREATE TABLE lanes (
-             lane INTEGER NOT NULL, partition INTEGER NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL, low_water INTEGER NOT NULL,
-             open_items INTEGER NOT NULL, next_due INTEGER, delivered INTEGER NOT NULL, failed_attempts INTEGER NOT NULL,
+             lane INTEGER PRIMARY KEY, state TEXT NOT NULL, body BLOB NOT NULL, low_partition INTEGER NOT NULL,
+             low_water INTEGER NOT NULL, open_items INTEGER NOT NULL, next_due INTEGER,
+             delivered INTEGER NOT NULL, failed_attempts INTEGER NOT NULL,
              expired INTEGER NOT NULL, last_error TEXT NOT NULL, saved_at INTEGER NOT NULL, detail BLOB NOT NULL,
-             counted BLOB NOT NULL, low_number INTEGER NOT NULL, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
+             counted BLOB NOT NULL, low_number INTEGER NOT NULL)""",
         # Open items that failed or are sent again, by their number in the lane. Those on their first way are in the lane's body.
         """CREATE TABLE items (
-             lane INTEGER NOT NULL, partition INTEGER NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
-             PRIMARY KEY (lane, partition, number)) WITHOUT ROWID""",
+             lane INTEGER NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (lane, number)) WITHOUT ROWID""",
         "CREATE INDEX lanes_deleted ON lanes (saved_at) WHERE state = 'deleted'",
         # First-try successes: one row per lane and save. Its records are numbered first, first + 1, … first + count - 1.
         # All offsets are in low … high; `bin` is where rows with such offsets are found (bins.py).
@@ -62,10 +62,10 @@ DELIVERY = FileKind(
 
 
 LANE_COLUMNS = (
-    "lane, partition, state, body, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, saved_at, "
+    "lane, state, body, low_partition, low_water, open_items, next_due, delivered, failed_attempts, expired, last_error, saved_at, "
     "detail, counted, low_number"
 )
-ITEM_COLUMNS = "lane, partition, number, body"
+ITEM_COLUMNS = "lane, number, body"
 FIRSTS_COLUMNS = "lane, partition, count, upto, offsets, at, milliseconds, status, low, high, bin, target"
 ATTEMPT_COLUMNS = 'lane, partition, "offset", state, tries, at, status, milliseconds, cause, target, upto'
 """The columns of a lane's state and of its records, without their numbers."""

@@ -127,11 +127,11 @@ def _move(files: dict[int, sqlite3.Connection], source: int, workers: int) -> in
 def _copy(files: dict[int, sqlite3.Connection], source: int, target: int, lane: int) -> None:
     here, there = files[source], files[target]
     for row in here.execute(f"SELECT {LANE_COLUMNS} FROM lanes WHERE lane = ?", (lane,)).fetchall():
-        newer = there.execute("SELECT 1 FROM lanes WHERE lane = ? AND partition = ? AND saved_at > ?", (*row[:2], row[11]))
+        newer = there.execute("SELECT 1 FROM lanes WHERE lane = ? AND saved_at > ?", (row[0], row[11]))
         if newer.fetchone() is None:
             there.execute(f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS}) VALUES ({places(LANE_COLUMNS)})", row)
-            there.execute("DELETE FROM items WHERE lane = ? AND partition = ?", row[:2])
-            items = here.execute(f"SELECT {ITEM_COLUMNS} FROM items WHERE lane = ? AND partition = ?", row[:2])
+            there.execute("DELETE FROM items WHERE lane = ?", row[:1])
+            items = here.execute(f"SELECT {ITEM_COLUMNS} FROM items WHERE lane = ?", row[:1])
             there.executemany(f"INSERT INTO items ({ITEM_COLUMNS}) VALUES ({places(ITEM_COLUMNS)})", items)
     # A dead letter that moved knows which it was: who tells of dead letters need not tell twice.
     base = source << NUMBER_BITS

@@ -17,6 +17,7 @@ from tidings.delivery.push.records.port import Buried, LaneStanding, RecordsKept
 from tidings.delivery.push.sqlite import facts
 from tidings.delivery.push.sqlite.schema import DELIVERY, NUMBER_BITS
 from tidings.errors import LogUnavailable
+from tidings.lanes.port import Mark
 from tidings.log.position import LaneNumber, Offset, Partition, Position
 from tidings.sqlite.files import open_reader, translating
 
@@ -60,13 +61,12 @@ class OneFile:
         found = f"SELECT lane, origin, {_LETTER}, NULL FROM dead_letters WHERE number > ? ORDER BY number LIMIT ?"
         return [Buried(lane, origin, self._letter(*row)) for lane, origin, *row in self.rows(found, (after, limit))]
 
-    def standing(self, lane: LaneNumber, partition: Partition) -> tuple[int, LaneStanding] | None:
+    def standing(self, lane: LaneNumber) -> tuple[int, LaneStanding] | None:
         """When the lane was saved here, and its state; None when it never was."""
         # One statement, so that the lane and its items are of one save.
         rows = self.rows(
-            "SELECT saved_at, state, lanes.body, items.body FROM lanes LEFT JOIN items USING (lane, partition) "
-            "WHERE lane = ? AND partition = ?",
-            (lane, partition),
+            "SELECT saved_at, state, lanes.body, items.body FROM lanes LEFT JOIN items USING (lane) WHERE lane = ?",
+            (lane,),
         )
         if not rows:
             return None
@@ -103,20 +103,20 @@ class OneFile:
 
     def _views(self, where: str, *values: int) -> Iterator[tuple[int, LaneView]]:
         rows = self.rows(
-            "SELECT l.lane, l.state, l.low_water, l.low_number, l.open_items, l.next_due, l.delivered, l.failed_attempts, "
+            "SELECT l.lane, l.state, l.low_number, l.low_partition, l.low_water, l.open_items, l.next_due, "
+            "l.delivered, l.failed_attempts, "
             "l.expired, l.last_error, l.detail, l.counted, l.saved_at, "
             f"(SELECT count(*) FROM dead_letters d WHERE d.lane = l.lane AND d.raised = 0) FROM lanes l {where}",
             values,
         )
-        for lane, state, low, number, open_items, due, *counts, error, detail, counted, saved_at, dead in rows:
+        for lane, state, number, partition, low, open_items, due, *counts, error, detail, counted, saved_at, dead in rows:
             delivered, failed, expired = counts
             yield (
                 saved_at,
                 LaneView(
                     lane=LaneNumber(lane),
                     state=state,
-                    low_water=Offset(low),
-                    low_number=number,
+                    low_water=Mark(number, Position(partition, low)),
                     open_items=open_items,
                     delivered=delivered,
                     failed_attempts=failed,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -23,8 +25,9 @@ from tidings.delivery.push.sqlite.schema import (
     WAL_BYTES,
     delivery_file,
 )
-from tidings.delivery.push.store import Attempted, Burial, Flush, LaneKey, LaneTally, Loaded, SavedLane, Stage
-from tidings.log.position import LaneNumber, Offset, Partition
+from tidings.delivery.push.store import Attempted, Burial, Flush, LaneTally, Loaded, SavedLane, Stage
+from tidings.lanes.port import Mark
+from tidings.log.position import LaneNumber, Offset, Partition, Position
 from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.retention import give_back_pages
 from tidings.sqlite.files import open_writer, translating
@@ -61,6 +64,7 @@ _LANES = f"INSERT OR REPLACE INTO lanes ({LANE_COLUMNS})"
 _FIRSTS = f"INSERT INTO firsts (first, {FIRSTS_COLUMNS})"
 _ATTEMPTS = f"INSERT INTO attempts (number, {ATTEMPT_COLUMNS})"
 _ITEMS = f"INSERT OR REPLACE INTO items ({ITEM_COLUMNS})"
+_OFFSET = itemgetter(1)
 _ROWS = 64
 """Rows in one statement at the most."""
 
@@ -80,23 +84,21 @@ class SqliteDeliveryStore:
     def load(self) -> Loaded:
         lanes = {}
         columns = (
-            "lane, partition, state, body, low_water, low_number, open_items, next_due, delivered, failed_attempts, expired, "
+            "lane, state, body, low_number, low_partition, low_water, open_items, next_due, delivered, failed_attempts, expired, "
             "last_error, counted"
         )
-        for lane, partition, state, body, low, number, open_items, due, *tally, more in self._db.execute(
+        for lane, state, body, number, partition, low, open_items, due, *tally, more in self._db.execute(
             f"SELECT {columns} FROM lanes"
         ):
-            key = LaneKey(LaneNumber(lane), Partition(partition))
-            lanes[key] = SavedLane(
-                key=key,
+            lanes[LaneNumber(lane)] = SavedLane(
+                lane=LaneNumber(lane),
                 state=state,
                 body=body,
-                low_water=low,
-                low_number=number,
+                low_water=Mark(number, Position(partition, low)),
                 open_items=open_items,
                 next_due=due,
                 tally=LaneTally(*tally, *msgspec.msgpack.decode(more)),
-                items=tuple(self._db.execute("SELECT number, body FROM items WHERE lane = ? AND partition = ?", key)),
+                items=tuple(self._db.execute("SELECT number, body FROM items WHERE lane = ?", (lane,))),
             )
         marks = {Partition(p): Offset(o) for p, o in self._db.execute("SELECT partition, commands FROM marks")}
         return Loaded(lanes, marks)
@@ -105,22 +107,26 @@ class SqliteDeliveryStore:
         with self._lock, self._transaction():
             self._write(flush)
 
-    def buried(self, key: LaneKey, offsets: Sequence[Offset] | None) -> Mapping[Offset, Burial]:
-        columns = '"offset", reason, tries, first_at, last_at, head, data'
-        query = f"SELECT {columns} FROM dead_letters WHERE lane = ? AND partition = ?"
+    def buried(self, lane: LaneNumber, positions: Sequence[Position] | None) -> Mapping[Position, Burial]:
+        columns = 'partition, "offset", reason, tries, first_at, last_at, head, data'
+        query = f"SELECT {columns} FROM dead_letters WHERE lane = ?"
         with self._lock, translating(self._path):
-            if offsets is None:
-                rows = self._db.execute(f"{query} AND raised = 0 ORDER BY number", key).fetchall()
+            if positions is None:
+                rows = self._db.execute(f"{query} AND raised = 0 ORDER BY number", (lane,)).fetchall()
             else:
-                rows = [row for o in offsets for row in self._db.execute(f'{query} AND "offset" = ?', (*key, o))]
-        return {Offset(row[0]): Burial(key, *row) for row in rows}
+                rows = [
+                    row
+                    for at in positions
+                    for row in self._db.execute(f'{query} AND partition = ? AND "offset" = ?', (lane, *at))
+                ]
+        return {at: Burial(lane, at, *rest) for partition, offset, *rest in rows for at in (Position(partition, offset),)}
 
-    def letters(self, key: LaneKey, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Offset]:
+    def letters(self, lane: LaneNumber, stages: Sequence[Stage] = tuple(Stage), limit: int = -1) -> Sequence[Position]:
         among = ",".join("?" * len(stages))
-        here = f"lane = ? AND partition = ? AND raised IN ({among})"
-        query = f'SELECT "offset" FROM dead_letters WHERE {here} ORDER BY "offset" LIMIT ?'
+        here = f"lane = ? AND raised IN ({among})"
+        query = f'SELECT partition, "offset" FROM dead_letters WHERE {here} ORDER BY partition, "offset" LIMIT ?'
         with self._lock, translating(self._path):
-            return [Offset(offset) for (offset,) in self._db.execute(query, (*key, *stages, limit))]
+            return [Position(*row) for row in self._db.execute(query, (lane, *stages, limit))]
 
     def result(self, command_id: str) -> str | None:
         with self._lock, translating(self._path):
@@ -184,16 +190,18 @@ class SqliteDeliveryStore:
     def _write(self, flush: Flush) -> None:
         run, many = self._db.execute, self._db.executemany
         self._insert(_LANES, list(map(_lane_row, _stamped(flush))))
-        many("DELETE FROM items WHERE lane = ? AND partition = ? AND number = ?", _removed(flush))
-        self._insert(_ITEMS, [(*lane.key, number, body) for lane in flush.lanes for number, body in lane.items])
+        many("DELETE FROM items WHERE lane = ? AND number = ?", _removed(flush))
+        self._insert(_ITEMS, [(lane.lane, number, body) for lane in flush.lanes for number, body in lane.items])
         number, size = int(run("SELECT next FROM numbers").fetchone()[0]), 0
         rows: list[tuple[object, ...]] = []
-        for key, firsts in flush.firsts.items():
-            packed = [column.tobytes() for column in (firsts.offsets, firsts.at, firsts.milliseconds, firsts.status)]
-            count, upto = len(firsts.offsets), firsts.at[-1]
-            low, high = min(firsts.offsets), max(firsts.offsets)
+        for lane, firsts in flush.firsts.items():
+            # The embedded log has one partition.
+            (partition, _), count, upto = firsts.positions[0], len(firsts.positions), firsts.at[-1]
+            offsets = array("q", map(_OFFSET, firsts.positions))
+            packed = [column.tobytes() for column in (offsets, firsts.at, firsts.milliseconds, firsts.status)]
+            low, high = min(offsets), max(offsets)
             filed = (low, high, bin_of(low, high), firsts.target)
-            rows.append((number, *key, count, upto, *packed, *filed))
+            rows.append((number, lane, partition, count, upto, *packed, *filed))
             number += count
             size += 150 + len(firsts.target) + 22 * count
         self._insert(_FIRSTS, rows)
@@ -216,13 +224,13 @@ class SqliteDeliveryStore:
         here = 'lane = ? AND partition = ? AND "offset" = ?'
         many = self._db.executemany
         many(f"UPDATE dead_letters SET raised = {Stage.RAISED:d} WHERE {here}", _flat(flush.raised))
-        waiting = f"UPDATE dead_letters SET raised = {Stage.WAITING:d} WHERE lane = ? AND partition = ? AND raised = 0"
-        many(waiting, flush.recalled)
+        waiting = f"UPDATE dead_letters SET raised = {Stage.WAITING:d} WHERE lane = ? AND raised = 0"
+        many(waiting, [(lane,) for lane in flush.recalled])
         many(f"DELETE FROM dead_letters WHERE {here}", _flat(flush.released))
         many(
             'INSERT OR REPLACE INTO dead_letters (lane, partition, "offset", reason, tries, first_at, last_at, head, data) '
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            ((*b.key, b.offset, b.reason, b.tries, b.first_at, b.last_at, b.head, b.data) for b in flush.burials),
+            ((b.lane, *b.position, b.reason, b.tries, b.first_at, b.last_at, b.head, b.data) for b in flush.burials),
         )
 
 
@@ -236,17 +244,18 @@ def _lane_row(stamped: tuple[SavedLane, Instant]) -> tuple[object, ...]:
     columns = (tally.delivered, tally.failed_attempts, tally.expired, tally.last_error)
     counted = msgspec.msgpack.encode(msgspec.structs.astuple(tally)[len(columns) :])
     detail = msgspec.json.encode(lane.detail)
-    first = (*lane.key, lane.state, lane.body, lane.low_water, lane.open_items, lane.next_due)
-    return (*first, *columns, at, detail, counted, lane.low_number)
+    first = (lane.lane, lane.state, lane.body, *lane.low_water.position, lane.open_items, lane.next_due)
+    return (*first, *columns, at, detail, counted, lane.low_water.number)
 
 
-def _removed(flush: Flush) -> Iterable[tuple[int, int, int]]:
-    return ((*lane.key, number) for lane in flush.lanes for number in lane.removed)
+def _removed(flush: Flush) -> Iterable[tuple[int, int]]:
+    return ((lane.lane, number) for lane in flush.lanes for number in lane.removed)
 
 
 def _attempt_row(number: int, a: Attempted) -> tuple[object, ...]:
-    return (number, *a.key, a.offset, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause, a.target, a.upto)
+    upto = None if a.upto is None else a.upto.offset
+    return (number, a.lane, *a.position, a.state, a.tries, a.at, a.status, a.milliseconds, a.cause, a.target, upto)
 
 
-def _flat(letters: Sequence[tuple[LaneKey, Offset]]) -> Iterable[tuple[int, int, int]]:
-    return ((*key, offset) for key, offset in letters)
+def _flat(letters: Sequence[tuple[LaneNumber, Position]]) -> Iterable[tuple[int, int, int]]:
+    return ((lane, *position) for lane, position in letters)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -23,16 +22,17 @@ from tidings.doors.horizon.names import PUBLISHER, topic_name
 from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, json_of
 from tidings.doors.horizon.resources.subscriptions import subscription_of
 from tidings.doors.horizon.views.breakers import time_of
-from tidings.doors.horizon.views.dropped_events import Droppings
+from tidings.doors.horizon.views.dropped_events import Dropped, Droppings
 from tidings.doors.horizon.views.states import require_active, topic_of
 from tidings.doors.horizon.views.statuses import DROPPED, Showing, states_of
 from tidings.doors.newest_first import newest
-from tidings.doors.start_points import instant_of, marks_before
+from tidings.doors.start_points import between_times, instant_of
 from tidings.errors import Forbidden, Malformed, NotFound
 from tidings.events.stored import event_from, note_in
 from tidings.log.commands import Redeliver
+from tidings.log.cursor import feed_position
 from tidings.log.port import Entry
-from tidings.log.position import EMBEDDED, START, Offset, Position
+from tidings.log.position import Position
 from tidings.registry.model import Exposure, Subscription, Topic
 from tidings.registry.rules.retention import Retentions
 
@@ -71,12 +71,12 @@ _REDELIVER = {
 
 
 class TimeSpan(msgspec.Struct, frozen=True):
-    """Which events: published between two times, with this id, below an offset, at most so many."""
+    """Which events: published between two times, with this id, before an event, at most so many."""
 
     since: Instant | None
     until: Instant | None
     event: str | None
-    below: Offset | None
+    below: Position | None
     limit: int
 
 
@@ -94,7 +94,7 @@ def _span(since: str | None, until: str | None, event: str | None, cursor: str |
         None if since is None else instant_of(since),
         None if until is None else instant_of(until),
         event,
-        None if cursor is None else Offset(int(cursor)),
+        None if cursor is None else feed_position(int(cursor)),
         limit,
     )
 
@@ -113,90 +113,92 @@ async def events(
     """What became of a subscription's events, newest first; for the subscriber and administrators."""
     found = subscription_of(asked, subscription)
     span = _span(since, until, event, cursor, limit)
-    return await asyncio.to_thread(_listed, asked, found, list(status), span)
+    return await _listed(asked, found, list(status), span)
 
 
-def _listed(asked: HorizonRequest, subscription: Subscription, statuses: list[str], span: TimeSpan) -> dict[str, Any]:
+async def _listed(asked: HorizonRequest, subscription: Subscription, statuses: list[str], span: TimeSpan) -> dict[str, Any]:
     derived = DROPPED in statuses
     if derived and len(set(statuses)) > 1 and not span.event:
         raise Malformed("DROPPED is looked for by itself, or with an eventId", at="status", expected="status=DROPPED")
     page: dict[str, Any] = {"items": [], "next": None}
     if not derived or len(set(statuses)) > 1:
-        page = _delivered(asked, subscription, [one for one in statuses if one != DROPPED], span)
+        page = await _delivered(asked, subscription, [one for one in statuses if one != DROPPED], span)
     if derived or (span.event and not page["items"] and not statuses):
-        scan = _dropped(asked, subscription, span)
+        scan = await _dropped(asked, subscription, span)
         page = {**scan, "items": [*page["items"], *scan["items"]]}
     return page
 
 
-def _delivered(asked: HorizonRequest, subscription: Subscription, statuses: list[str], span: TimeSpan) -> dict[str, Any]:
+async def _delivered(asked: HorizonRequest, subscription: Subscription, statuses: list[str], span: TimeSpan) -> dict[str, Any]:
     states = states_of(subscription, statuses)
     if statuses and not states:
         return {"items": [], "next": None}
     fates = EventStatuses(asked.parts)
     wanted = Wanted(states, span.since, span.until, span.event or "", span.below, span.limit)
-    found = fates.page(subscription, wanted)
+    found = await fates.page(subscription, wanted)
     showing = Showing(asked.parts, subscription)
-    complete = fates.complete(subscription.lane)
+    complete = await fates.complete(subscription.lane)
     return {
         "items": [showing.fate(fate) for fate in found.fates],
-        "next": None if found.before is None else str(found.before),
+        "next": None if found.before is None else str(found.before.offset),
         "records": {"since": time_of(complete.since), "limitedBy": complete.limited_by},
     }
 
 
-def _dropped(asked: HorizonRequest, subscription: Subscription, span: TimeSpan) -> dict[str, Any]:
+async def _dropped(asked: HorizonRequest, subscription: Subscription, span: TimeSpan) -> dict[str, Any]:
     """Events of the type that did not pass: looked for from the newest down, a bounded number of them."""
     topic = asked.parts.snapshot.topics[topic_of(subscription)]
     showing, fates = Showing(asked.parts, subscription), EventStatuses(asked.parts)
-    entries = list(islice(_entries(asked, topic, span), SCANNED))
     items: list[dict[str, Any]] = []
-    if not entries:
-        return {"items": items, "next": None, "scanned": 0}
+    scanned = 0
+    async for entries in _entries(asked, topic, span):
+        judged = await asyncio.to_thread(_judged, asked, subscription, span, entries)
+        for number, (entry, why) in enumerate(judged, scanned + 1):
+            if why is not None and await fates.of(subscription, entry.position) is None:
+                items.append(showing.dropped(entry, why))
+            if len(items) == span.limit:
+                return {"items": items, "next": str(entry.position.offset), "scanned": number}
+        scanned += len(entries)
+        if scanned >= SCANNED:
+            return {"items": items, "next": str(entries[-1].position.offset), "scanned": scanned}
+    return {"items": items, "next": None, "scanned": scanned}
+
+
+def _judged(
+    asked: HorizonRequest, subscription: Subscription, span: TimeSpan, entries: Sequence[Entry]
+) -> list[tuple[Entry, Dropped | None]]:
+    """Why each of these was dropped, if it was. Works in a thread: filters take their time."""
     droppings = Droppings(asked.parts, subscription, entries[-1].position, all_told=asked.client.admin)
-    for number, entry in enumerate(entries, 1):
-        if span.event and event_from(entry.head, None).id != span.event:
-            continue
-        why = droppings.of(entry)
-        if why is not None and fates.of(subscription, entry.position) is None:
-            items.append(showing.dropped(entry, why))
-        if len(items) == span.limit:
-            return {"items": items, "next": str(entry.position.offset), "scanned": number}
-    more = str(entries[-1].position.offset) if len(entries) == SCANNED else None
-    return {"items": items, "next": more, "scanned": len(entries)}
+    meant = (not span.event or event_from(entry.head, None).id == span.event for entry in entries)
+    return [(entry, droppings.of(entry) if wanted else None) for entry, wanted in zip(entries, meant, strict=True)]
 
 
-def _entries(asked: HorizonRequest, topic: Topic, span: TimeSpan) -> Iterator[Entry]:
-    """The entries of a topic in this span, newest first."""
-    reader = asked.parts.reader
-    above, below = START, span.below
-    if span.since is not None:
-        above = marks_before(reader, span.since).get(EMBEDDED, START)
-    if span.until is not None:
-        end = Offset(marks_before(reader, span.until).get(EMBEDDED, START) + 1)
-        below = end if below is None else min(below, end)
-    return newest(reader, topic.number, above, below)
+async def _entries(asked: HorizonRequest, topic: Topic, span: TimeSpan) -> AsyncIterator[Sequence[Entry]]:
+    """The entries of a topic in this span, newest first, page by page."""
+    events = asked.parts.events
+    async for page in newest(events, topic.number, await between_times(events, span.since, span.until, span.below)):
+        yield page
 
 
 @router.get("/v1/{environment}/subscriptions/{subscription}/events/{message}")
 async def one_event(subscription: str, message: str, asked: AskedBy) -> dict[str, Any]:
     """What became of one event, with its history; `message` is the id of the delivery."""
     found = subscription_of(asked, subscription)
-    shown = await asyncio.to_thread(_one, asked, found, message)
+    shown = await _one(asked, found, message)
     if shown is None:
         raise NotFound(f"there is no delivery {message[:80]} of this subscription")
     return shown
 
 
-def _one(asked: HorizonRequest, subscription: Subscription, message: str) -> dict[str, Any] | None:
+async def _one(asked: HorizonRequest, subscription: Subscription, message: str) -> dict[str, Any] | None:
     fates = EventStatuses(asked.parts)
     position = _position(fates, subscription, message)
     if position is None:
         return None
-    fate, showing = fates.of(subscription, position), Showing(asked.parts, subscription)
+    fate, showing = await fates.of(subscription, position), Showing(asked.parts, subscription)
     if fate is not None:
         return showing.fate(fate, history=True)
-    entry = asked.parts.reader.fetch([position]).get(position)
+    entry = (await asked.parts.events.fetch([position])).get(position)
     if entry is None or entry.topic != asked.parts.snapshot.topics[topic_of(subscription)].number:
         return None
     why = Droppings(asked.parts, subscription, position, all_told=asked.client.admin).of(entry)
@@ -218,15 +220,17 @@ async def redeliver(subscription: str, request: Request, asked: AskedBy) -> dict
     if bool(again.ids) == bool(again.status) or len(again.ids) > MOST_AGAIN:
         raise Malformed("say what to send again", expected=f"ids (at most {MOST_AGAIN}), or status with from and to")
     require_active(asked.parts.snapshot, found)
-    positions, skipped = await asyncio.to_thread(_again, asked, found, again)
+    positions, skipped = await _again(asked, found, again)
     if positions:
         await command(asked.parts, found.lane, asked.client.id, Redeliver(tuple(positions)))
     return {"accepted": len(positions), "skipped": skipped}
 
 
-def _again(asked: HorizonRequest, subscription: Subscription, again: Again) -> tuple[list[Position], list[dict[str, str]]]:
+async def _again(
+    asked: HorizonRequest, subscription: Subscription, again: Again
+) -> tuple[list[Position], list[dict[str, str]]]:
     fates, positions, skipped = EventStatuses(asked.parts), list[Position](), list[dict[str, str]]()
-    for message, fate in _named(asked, subscription, fates, again):
+    async for message, fate in _named(asked, subscription, fates, again):
         reason = fate if isinstance(fate, str) else _not_again(asked, subscription, fate)
         if reason:
             skipped.append({"id": message, "reason": reason})
@@ -235,23 +239,24 @@ def _again(asked: HorizonRequest, subscription: Subscription, again: Again) -> t
     return positions, skipped
 
 
-def _named(
+async def _named(
     asked: HorizonRequest, subscription: Subscription, fates: EventStatuses, again: Again
-) -> Iterator[tuple[str, EventStatus | str]]:
+) -> AsyncIterator[tuple[str, EventStatus | str]]:
     """The deliveries that are meant, each with its fate, or with the reason why there is none."""
     for message in dict.fromkeys(again.ids):
         position = _position(fates, subscription, message)
-        fate = None if position is None else fates.of(subscription, position)
-        if fate is None and position is not None and position in asked.parts.reader.fetch([position]):
+        fate = None if position is None else await fates.of(subscription, position)
+        if fate is None and position is not None and position in await asked.parts.events.fetch([position]):
             yield message, DROPPED
         else:
             yield message, fate or "UNKNOWN"
-    below: Offset | None = None
+    below: Position | None = None
     span = _span(again.since, again.until, None, None, 1000)
     states = states_of(subscription, list(again.status))
     for _ in range(MOST_AGAIN // 1000 if again.status else 0):
-        page = fates.page(subscription, Wanted(states, span.since, span.until, "", below, 1000))
-        yield from ((fate.id, fate) for fate in page.fates)
+        page = await fates.page(subscription, Wanted(states, span.since, span.until, "", below, 1000))
+        for fate in page.fates:
+            yield fate.id, fate
         below = page.before
         if below is None:
             return
@@ -284,7 +289,7 @@ async def published(
         raise asked.client.absent(f"the event type {event_type[:80]}")
     _require_owner(asked, exposure)
     span = _span(since, until, event, cursor, limit)
-    return await asyncio.to_thread(_published, asked, topic, span)
+    return await _published(asked, topic, span)
 
 
 def _require_owner(asked: HorizonRequest, exposure: Exposure) -> None:
@@ -295,15 +300,18 @@ def _require_owner(asked: HorizonRequest, exposure: Exposure) -> None:
         raise Forbidden(f"the event type {exposure.topic.name[:80]} does not belong to {client.id}, or there is none")
 
 
-def _published(asked: HorizonRequest, topic: Topic, span: TimeSpan) -> dict[str, Any]:
+async def _published(asked: HorizonRequest, topic: Topic, span: TimeSpan) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     kept_from = asked.parts.clock.now() - round(WEEK * SECOND)
-    for scanned, entry in enumerate(_entries(asked, topic, span), 1):
-        event = event_from(entry.head, None)
-        if span.event in (None, event.id):
-            payload = "kept" if entry.at > kept_from else "expired"
-            shown = {"id": event.id, "time": event.attributes.get("time"), "published": time_of(entry.at)}
-            items.append({**shown, "publisher": note_in(entry.head, PUBLISHER) or None, "payload": payload})
-        if len(items) == span.limit or scanned == SCANNED:
-            return {"items": items, "next": str(entry.position.offset)}
+    scanned = 0
+    async for page in _entries(asked, topic, span):
+        for entry in page:
+            scanned += 1
+            event = event_from(entry.head, None)
+            if span.event in (None, event.id):
+                payload = "kept" if entry.at > kept_from else "expired"
+                shown = {"id": event.id, "time": event.attributes.get("time"), "published": time_of(entry.at)}
+                items.append({**shown, "publisher": note_in(entry.head, PUBLISHER) or None, "payload": payload})
+            if len(items) == span.limit or scanned == SCANNED:
+                return {"items": items, "next": str(entry.position.offset)}
     return {"items": items, "next": None}

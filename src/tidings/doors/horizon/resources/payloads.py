@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fastapi import APIRouter
@@ -32,8 +31,8 @@ async def data(subscription: str, message: str, asked: AskedBy) -> Response:
     if not asked.client.unchecked and asked.client.id != found.owner:
         raise Forbidden(f"{what} does not belong to {asked.client.id}, or there is none")
     require_active(asked.parts.snapshot, found)
-    position = position_of(asked.parts, found.lane, message)
+    position = await position_of(asked.parts, found.lane, message)
     if position is None:
         raise NotFound(f"the subscription has no event {message[:50]}")
-    payload = await asyncio.to_thread(payload_at, asked.parts, found, position)
+    payload = await payload_at(asked.parts, found, position)
     return Response(payload.data, media_type=None, headers={"content-type": payload.content_type})

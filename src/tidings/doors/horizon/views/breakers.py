@@ -10,7 +10,6 @@ from tidings.delivery.push.records.causes import without_query
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.horizon.callers import Client
 from tidings.doors.horizon.views.states import topic_of
-from tidings.log.position import EMBEDDED
 from tidings.registry.model import Subscription
 
 CLOSED = "CLOSED"
@@ -32,7 +31,7 @@ def shown_breaker(breaker: BreakerView | None, subscription: Subscription, parts
         probe = {"time": time_of(breaker.probed_at), "code": breaker.probe}
     return {
         **shown,
-        "originMessageId": parts.ids.text_of(subscription.lane, EMBEDDED, breaker.origin) if breaker.origin else None,
+        "originMessageId": parts.ids.text_of(subscription.lane, *breaker.origin) if breaker.origin else None,
         "lastOpened": time_of(breaker.last_opened),
         "lastModified": time_of(breaker.modified),
         "loopCounter": breaker.loops,

@@ -15,7 +15,7 @@ from tidings.filters.dialects.horizon.trace import invalid_payload_trace, merged
 from tidings.filters.event_values import has_json
 from tidings.filters.route_steps import RouteSteps, Stop, projected, through
 from tidings.log.port import Entry
-from tidings.log.position import Offset, Position
+from tidings.log.position import Position, marks_below
 from tidings.registry.model import FilterText, Route, Subscription
 from tidings.registry.route_steps import passage_of
 from tidings.registry.rules.retention import RetentionPeriod, Retentions
@@ -35,8 +35,7 @@ class Droppings:
     """Judges events of one subscription. Blocking: call it in a thread. `all_told`: also what a publisher's scopes look at."""
 
     def __init__(self, parts: ApiParts, subscription: Subscription, oldest: Position, *, all_told: bool) -> None:
-        below = {oldest.partition: Offset(oldest.offset - 1)}
-        self._routes = [route for route in parts.registry.routes(below) if route.lane == subscription.lane]
+        self._routes = [route for route in parts.registry.routes(marks_below(oldest)) if route.lane == subscription.lane]
         self._passages: dict[int, RouteSteps | None] = {}
         self._regex = parts.regex
         self._now = parts.clock.now()

@@ -107,7 +107,7 @@ async def drop_dead_letters(
 ) -> CommandDone:
     """Forget dead letters."""
     subscription = subscription_of(parts, caller, name)
-    positions = await asyncio.to_thread(positions_at, parts.reader, position)
+    positions = await positions_at(parts.events, position)
     return await order(parts, subscription, caller, DropDeadLetters(tuple(positions)), response)
 
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import uuid
 from typing import Any, Literal, TypeAlias
@@ -20,7 +19,6 @@ from tidings.doors.native.callers import Caller, PartsOf, is_admin, owns, subscr
 from tidings.doors.start_points import instant_of, positions_at
 from tidings.errors import Malformed, NotFound
 from tidings.log.cursor import cursor_at, position_of
-from tidings.log.position import EMBEDDED, Position
 from tidings.registry.model import Subscription
 
 router = APIRouter(tags=["lanes"])
@@ -114,23 +112,23 @@ async def deliveries(
         since=None if since is None else instant_of(since),
         until=None if until is None else instant_of(until),
         event=event,
-        below=None if before is None else positions_at(parts.reader, [before])[0].offset,
+        below=None if before is None else (await positions_at(parts.events, [before]))[0],
         limit=limit,
     )
-    return await asyncio.to_thread(_listed, parts, subscription, asked)
+    return await _listed(parts, subscription, asked)
 
 
-def _listed(parts: ApiParts, subscription: Subscription, asked: EventStatusQuery) -> DeliveryList:
+async def _listed(parts: ApiParts, subscription: Subscription, asked: EventStatusQuery) -> DeliveryList:
     fates = EventStatuses(parts)
     if _CURSOR.fullmatch(asked.event):
-        one = fates.of(subscription, position_of(asked.event))
+        one = await fates.of(subscription, position_of(asked.event))
         page = EventStatusPage([one] if one is not None else [], None)
     else:
-        page = fates.page(subscription, asked)
+        page = await fates.page(subscription, asked)
     return DeliveryList(
         deliveries=[DeliveryView(**_members(fate)) for fate in page.fates],
-        records=_records(fates.complete(subscription.lane)),
-        before=None if page.before is None else cursor_at(Position(EMBEDDED, page.before)),
+        records=_records(await fates.complete(subscription.lane)),
+        before=None if page.before is None else cursor_at(page.before),
     )
 
 
@@ -142,18 +140,18 @@ def _records(complete: RecordsComplete) -> RecordsView:
 async def delivery(name: str, delivery: str, parts: PartsOf, caller: Caller) -> DeliveryHistory:
     """What became of one event, with its history. `delivery` is the id of the delivery, or the cursor of the event."""
     subscription = subscription_of(parts, caller, name)
-    fate = await asyncio.to_thread(_one, parts, subscription, delivery)
+    fate = await _one(parts, subscription, delivery)
     if fate is None:
         raise NotFound(f"{subscription.name} has no delivery {delivery[:80]}")
     return shown(fate)
 
 
-def _one(parts: ApiParts, subscription: Subscription, text: str) -> EventStatus | None:
+async def _one(parts: ApiParts, subscription: Subscription, text: str) -> EventStatus | None:
     fates = EventStatuses(parts)
     if _CURSOR.fullmatch(text):
-        return fates.of(subscription, position_of(text))
+        return await fates.of(subscription, position_of(text))
     named = fates.named(_delivery_id(text))
-    return fates.of(subscription, named[1]) if named is not None and named[0] == subscription.lane else None
+    return await fates.of(subscription, named[1]) if named is not None and named[0] == subscription.lane else None
 
 
 def _delivery_id(text: str) -> uuid.UUID:
@@ -165,13 +163,13 @@ def _delivery_id(text: str) -> uuid.UUID:
 @router.get("/api/deliveries/{delivery}")
 async def any_delivery(delivery: str, parts: PartsOf, caller: Caller) -> DeliveryHistory:
     """What became of the delivery with this id, whichever subscription it is of. Of a deleted one: for administrators."""
-    fate = await asyncio.to_thread(_anyones, parts, caller, _delivery_id(delivery))
+    fate = await _anyones(parts, caller, _delivery_id(delivery))
     if fate is None:
         raise NotFound(f"there is no delivery {delivery[:80]}")
     return shown(fate)
 
 
-def _anyones(parts: ApiParts, caller: Caller, delivery_id: uuid.UUID) -> EventStatus | None:
+async def _anyones(parts: ApiParts, caller: Caller, delivery_id: uuid.UUID) -> EventStatus | None:
     fates = EventStatuses(parts)
     named = fates.named(delivery_id)
     if named is None:
@@ -179,8 +177,8 @@ def _anyones(parts: ApiParts, caller: Caller, delivery_id: uuid.UUID) -> EventSt
     lane, position = named
     standing = next((one for one in parts.snapshot.subscriptions.values() if one.lane == lane), None)
     if standing is None:
-        return fates.in_lane(lane, position) if is_admin(caller) else None
-    return fates.of(standing, position) if owns(caller, standing) else None
+        return await fates.in_lane(lane, position) if is_admin(caller) else None
+    return await fates.of(standing, position) if owns(caller, standing) else None
 
 
 def shown(fate: EventStatus) -> DeliveryHistory:
@@ -190,7 +188,7 @@ def shown(fate: EventStatus) -> DeliveryHistory:
 
 def _members(fate: EventStatus) -> dict[str, Any]:
     status = fate.status
-    upto = None if status.upto is None else cursor_at(Position(EMBEDDED, status.upto))
+    upto = None if status.upto is None else cursor_at(status.upto)
     return {
         "id": fate.id,
         "cursor": cursor_at(status.position),

@@ -25,7 +25,6 @@ from tidings.doors.start_points import marks_at_any, positions_at
 from tidings.errors import Malformed
 from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, Redeliver, Rewind, Suspend
 from tidings.log.cursor import cursor_at
-from tidings.log.position import EMBEDDED, START, Position
 from tidings.registry.model import Subscription
 from tidings.registry.rules.entitlements import entitlement
 
@@ -123,14 +122,14 @@ async def order(parts: ApiParts, subscription: Subscription, by: Principal, act:
 async def get_state(name: str, parts: PartsOf, caller: Caller) -> StateView:
     """How a subscription's lane is doing."""
     subscription = subscription_of(parts, caller, name)
-    shown = await asyncio.to_thread(lambda: state_view(parts, parts.delivery.lane(subscription.lane)))
+    shown = await state_view(parts, await asyncio.to_thread(parts.delivery.lane, subscription.lane))
     found = entitlement(parts.snapshot, subscription)
     return shown.model_copy(update={"state": found.state.value, "reason": found.reason}) if found.bar else shown
 
 
-def state_view(parts: ApiParts, lane: LaneView) -> StateView:
+async def state_view(parts: ApiParts, lane: LaneView) -> StateView:
     """The lane as it is shown."""
-    detail = lane.detail
+    detail, backlogs = lane.detail, await parts.lane_index.backlogs({lane.lane: lane.low_water})
     return StateView(
         state=lane.state,
         reason=detail.disabled,
@@ -138,7 +137,7 @@ def state_view(parts: ApiParts, lane: LaneView) -> StateView:
         paused_until=time_of(_ahead(detail.paused_until, parts.clock.now())),
         rate=detail.rate,
         rate_mode=detail.mode,
-        lag=parts.lanes.count_after(lane.lane, lane.low_water, EMBEDDED),
+        lag=backlogs[lane.lane].entries,
         open_items=lane.open_items,
         delivered=lane.delivered,
         failed_attempts=lane.failed_attempts,
@@ -163,7 +162,7 @@ def _counts(counts: DeliveryCounts) -> CountsView:
 def _breaker(breaker: BreakerView, now: Instant) -> BreakerBody:
     return BreakerBody(
         status=breaker.status,
-        origin=cursor_at(Position(EMBEDDED, breaker.origin)),
+        origin="0-0" if breaker.origin is None else cursor_at(breaker.origin),
         last_opened=time_of(breaker.last_opened),
         modified=time_of(breaker.modified),
         loops=breaker.loops,
@@ -192,8 +191,8 @@ async def put_state(name: str, body: StateBody, parts: PartsOf, caller: Caller, 
 async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, response: Response) -> CommandDone:
     """Move the subscription to another place of its lane, back or forward."""
     subscription = subscription_of(parts, caller, name)
-    marks = await asyncio.to_thread(marks_at_any, parts.reader, body.to)
-    return await order(parts, subscription, caller, Rewind(marks or {EMBEDDED: START}), response)
+    marks = await marks_at_any(parts.events, body.to)
+    return await order(parts, subscription, caller, Rewind(marks), response)
 
 
 @router.post("/api/subscriptions/{name:path}/breaker/close", responses=LATER)
@@ -211,5 +210,5 @@ async def redeliver(name: str, body: RedeliverBody, parts: PartsOf, caller: Call
         raise Malformed("nothing is named to be sent again", expected="positions or deadLetters")
     subscription = subscription_of(parts, caller, name)
     require_entitled(parts, subscription)
-    positions = await asyncio.to_thread(positions_at, parts.reader, body.positions)
+    positions = await positions_at(parts.events, body.positions)
     return await order(parts, subscription, caller, Redeliver(tuple(positions), body.dead_letters), response)

@@ -4,8 +4,7 @@ subscription of the caller got of it; `GET /api/topics/{name}/find` gives the cu
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -21,7 +20,7 @@ from tidings.errors import Expired
 from tidings.events.stored import event_from
 from tidings.log.cursor import cursor_at, cursor_of, position_of
 from tidings.log.port import Entry, Limit
-from tidings.log.position import START, Position
+from tidings.log.position import Position, reached
 from tidings.registry.model import Topic
 from tidings.registry.rules.approvals import sourced
 
@@ -71,32 +70,32 @@ class FoundView(Wire):
 async def trace(name: str, cursor: str, parts: PartsOf, caller: Caller) -> TraceView:
     """What became of a published event: when it was accepted, and each delivery with every attempt."""
     topic, position = topic_of(parts, caller, name), position_of(cursor)
-    found = await asyncio.to_thread(_trace, parts, caller, topic, position)
+    found = await _trace(parts, caller, topic, position)
     if not found.deliveries and not caller.may(Right.PUBLISH, topic.name):
         caller.require(Right.READ, topic.name)
     return found
 
 
-def _trace(parts: ApiParts, caller: Caller, topic: Topic, position: Position) -> TraceView:
-    entry = parts.reader.fetch([position]).get(position)
-    traced = list(_deliveries(parts, caller, topic, position))
+async def _trace(parts: ApiParts, caller: Caller, topic: Topic, position: Position) -> TraceView:
+    entry = (await parts.events.fetch([position])).get(position)
+    traced = [one async for one in _deliveries(parts, caller, topic, position)]
     if (entry is None and not traced) or (entry is not None and entry.topic != topic.number):
         raise Expired(f"there is no event of {topic.name} at this cursor, or it was removed", found=cursor_at(position))
     return TraceView(
         topic=str(topic.name),
         cursor=cursor_at(position),
         published=None if entry is None else _published(entry),
-        routed=parts.lanes.routed().get(position.partition, START) >= position.offset,
+        routed=reached(await parts.lanes.routed(), position),
         deliveries=traced,
     )
 
 
-def _deliveries(parts: ApiParts, caller: Caller, topic: Topic, position: Position) -> Iterator[TracedDelivery]:
+async def _deliveries(parts: ApiParts, caller: Caller, topic: Topic, position: Position) -> AsyncIterator[TracedDelivery]:
     fates = EventStatuses(parts)
     for name, subscription in sorted(parts.snapshot.subscriptions.items()):
         # One that takes other topics now may have got it before.
-        if owns(caller, subscription) and (sourced(subscription, (topic.name,)) or fates.holds(subscription, position)):
-            fate = fates.of(subscription, position)
+        if owns(caller, subscription) and (sourced(subscription, (topic.name,)) or await fates.holds(subscription, position)):
+            fate = await fates.of(subscription, position)
             if fate is not None:
                 yield TracedDelivery(subscription=str(name), delivery=shown(fate))
 
@@ -119,13 +118,13 @@ async def find(
     """Look for an event by its id, oldest first. An answer that is not the end says from where to go on."""
     topic = topic_of(parts, caller, name)
     caller.require(Right.READ, topic.name)
-    return await asyncio.to_thread(_found, parts, topic, id, after)
+    return await _found(parts, topic, id, after)
 
 
-def _found(parts: ApiParts, topic: Topic, event_id: str, after: str) -> FoundView:
-    marks = marks_at_any(parts.reader, after)
+async def _found(parts: ApiParts, topic: Topic, event_id: str, after: str) -> FoundView:
+    marks = await marks_at_any(parts.events, after)
     for _ in range(PAGES):
-        page = parts.reader.read(topic.number, marks, PAGE)
+        page = await parts.events.read(topic.number, marks, PAGE)
         for entry in page.entries:
             if event_from(entry.head, None).id == event_id:
                 cursor = cursor_at(entry.position)
