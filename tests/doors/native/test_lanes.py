@@ -254,7 +254,7 @@ def test_dead_letters_carry_their_event_and_the_reason(api: ApiProcess) -> None:
         ("PUT", "state", {"state": "active"}, Activate()),
         ("POST", "rewind", {"to": "0-3"}, Rewind(embedded(3))),
         ("POST", "rewind", {"to": "_first"}, Rewind({})),
-        ("POST", "rewind", {"to": "2000-01-01T00:00:00Z"}, Rewind({})),
+        ("POST", "rewind", {"to": "2000-01-01T00:00:00Z"}, Rewind(embedded(0))),
         ("POST", "redeliver", {"positions": ["0-1", "0-2"]}, Redeliver(((EMBEDDED, Offset(1)), (EMBEDDED, Offset(2))))),  # type: ignore[arg-type]
         ("POST", "redeliver", {"deadLetters": True}, Redeliver(dead_letters=True)),
         ("DELETE", "dead-letters?position=0-2", None, DropDeadLetters(((EMBEDDED, Offset(2)),))),  # type: ignore[arg-type]
