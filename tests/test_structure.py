@@ -278,20 +278,6 @@ ADAPTERS = ("log/", "lanes/", "sqlite/", "delivery/push/sqlite/", "adapters.py",
 SPEAKING_OF_ONE_PARTITION = {
     "delivery/feeds/long_polls.py",
     "delivery/feeds/subscription_feed.py",
-    "delivery/push/engine.py",
-    "delivery/push/lane/state.py",
-    "delivery/push/lane/window.py",
-    "delivery/push/records/statuses.py",
-    "doors/delivery_statuses.py",
-    "doors/feeds/cursor_set_lag.py",
-    "doors/feeds/partition_changes.py",
-    "doors/horizon/resources/events.py",
-    "doors/horizon/views/breakers.py",
-    "doors/lag.py",
-    "doors/native/delivery/deliveries.py",
-    "doors/native/delivery/lanes.py",
-    "doors/newest_first.py",
-    "doors/sse/message_ids.py",
 }
 """Modules that still know that the embedded log has one partition. The list may only get shorter."""
 
