@@ -204,6 +204,8 @@ def _check_shape(subscription: Subscription, reader: DocumentReader) -> None:
         check_shape([subscription])
     except InvalidDocument as error:
         known = {one.attribute for one in reader.faults}
+        if any(name.startswith("filters") for name in known):
+            known.add("filters")
         reader.faults.extend(one for one in translated(error.faults, MEMBERS_HERE) if one.attribute not in known)
 
 
