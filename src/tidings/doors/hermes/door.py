@@ -23,5 +23,6 @@ DOOR = Door(
     claims=claimed,
     owns=is_ours,
     changed_by="use the paths of Hermes' management below /hermes, such as PUT /hermes/topics/{topic}",
+    format="tidings.doors.hermes.format",
     port=lambda settings: settings.hermes.port,
 )

@@ -111,10 +111,9 @@ class CredentialCache:
         """A credential beats an Authorization header that was given by hand (SUB-16)."""
         if isinstance(shown, Failure):
             return shown
-        headers = {name: secrets.open(value, "headers", name) for name, value in access.headers.items()}
-        if access.origin:
-            headers["webhook-request-origin"] = access.origin
-        return Shown({**headers, **shown.headers}, shown.query)
+        usual = {name: secrets.open(value, "headers", name) for name, value in access.headers.items()}
+        origin = {"webhook-request-origin": access.origin} if access.origin else {}
+        return Shown({**origin, **shown.headers}, shown.query, usual)
 
     async def _shown(self, access: Access, secrets: Secrets) -> Shown | Failure:
         credential = access.credential

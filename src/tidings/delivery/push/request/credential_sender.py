@@ -54,7 +54,7 @@ class CredentialSender(Sender):
         except (Unreadable, ValueError):
             return Outcome(cause=UNREADABLE)
         to = target.with_query(shown.query) if shown.query else target
-        return await super().send(to, {**headers, **shown.headers, **signed}, body)
+        return await super().send(to, {**shown.usual, **headers, **shown.headers, **signed}, body)
 
     def _signed(self, access: Access, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         if not access.signing:

@@ -32,10 +32,14 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What goes with one request. They are secrets: never log one."""
+    """What goes with one request. They are secrets: never log one.
+
+    `usual` are headers of the subscription: those of the event have precedence. `headers` are credentials, which go over all.
+    """
 
     headers: Mapping[str, str]
     query: tuple[tuple[str, str], ...] = ()
+    usual: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return "Shown(***)"

@@ -11,10 +11,11 @@ from tidings.doors.hermes.documents.filters import read_filters
 from tidings.doors.hermes.documents.oauth import MASK, oauth_of, oauth_policy
 from tidings.doors.hermes.documents.owners import owner
 from tidings.doors.hermes.documents.policies import BATCH, SERIAL, TRACKING, batch_policy, delivery_options, serial_policy
+from tidings.doors.hermes.layout import HermesLayout
 from tidings.doors.hermes.names import AVRO, JSON, subscription_name, topic_name, word_fault
 from tidings.doors.hermes.refusals import invalid
 from tidings.registry.credentials import Basic, Credential, OAuth
-from tidings.registry.model import FilterText, Push, Subscription, TopicsSource
+from tidings.registry.model import FilterText, Push, Subscription, Topic, TopicsSource
 from tidings.registry.rules.callbacks import is_reserved
 
 _ENDPOINT_MASKED = "is masked, and the password that stands is of another endpoint: give the full credentials"
@@ -25,9 +26,6 @@ _GENERATED = (
     "hermes-subscription-name",
     "hermes-batch-id",
     "schema-version",
-    "authorization",
-    "user-agent",
-    "accept-encoding",
 )
 """Headers that the hub sets itself."""
 
@@ -82,7 +80,7 @@ def subscription_request(raw: object) -> SubscriptionRequest:
     refuse_faults(fields)
     assert found is not None
     warnings = [*told, *_overruled(headers)]
-    if "{" in found.url and delivery == BATCH:
+    if found.template and delivery == BATCH:
         raise invalid([("Subscription.endpoint", "a batch holds many messages, so its endpoint cannot have {variables}")])
     return SubscriptionRequest(document, found, oauth, warnings)
 
@@ -125,7 +123,7 @@ def sent_headers(document: Mapping[str, Any]) -> dict[str, str]:
     return {one["name"].lower(): one["value"] for one in document["headers"] if _is_theirs(one["name"])}
 
 
-def core_subscription(request: SubscriptionRequest, standing: Subscription | None) -> Subscription:
+def core_subscription(request: SubscriptionRequest, standing: Subscription | None, topic: Topic) -> Subscription:
     """What a subscription's document comes to. Raises HermesRefused where a masked secret means none that stands."""
     document = request.document
     filters = document["filters"]
@@ -133,6 +131,7 @@ def core_subscription(request: SubscriptionRequest, standing: Subscription | Non
         url=request.endpoint.url,
         headers=sent_headers(document),
         credential=_credential(request, standing),
+        layout=_layout(request, topic).kept(),
         **delivery_options(document),
     )
     return Subscription(
@@ -143,6 +142,25 @@ def core_subscription(request: SubscriptionRequest, standing: Subscription | Non
         owner=document["owner"]["id"],
         description=document["description"],
     )
+
+
+def _layout(request: SubscriptionRequest, topic: Topic) -> HermesLayout:
+    document = request.document
+    return HermesLayout(
+        topic=document["topicName"],
+        subscription=document["name"],
+        identity=document["subscriptionIdentityHeadersEnabled"],
+        template=request.endpoint.template,
+        batch_bytes=document["subscriptionPolicy"].get("batchVolume", 0),
+        wrapped=document["subscriptionPolicy"].get("batchFormat") != "plain",
+        avro=document["contentType"] == AVRO,
+        schemas=schemas_of(topic),
+    )
+
+
+def schemas_of(topic: Topic) -> tuple[tuple[int, str], ...]:
+    """The Avro schemas of a topic, as layouts keep them."""
+    return () if topic.avro is None else tuple((one.number, one.schema) for one in topic.avro.versions)
 
 
 def _credential(request: SubscriptionRequest, standing: Subscription | None) -> Credential | None:

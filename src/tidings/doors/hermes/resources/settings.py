@@ -14,6 +14,7 @@ from tidings.doors.hermes.documents.owners import PLAINTEXT, SOURCES
 from tidings.doors.hermes.names import MODE
 from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.doors.hermes.resources.request import HermesCaller, done, told
+from tidings.doors.hermes.resources.secret_headers import with_opened_headers
 from tidings.registry.model import Paper
 
 router = APIRouter(tags=["settings"])
@@ -61,7 +62,8 @@ async def subscriptions_of_owner(source: str, id: str, asked: HermesCaller) -> R
     """The subscriptions of an owner."""
     _require_source(source)
     wanted = {"source": source, "id": id}
-    return told([one for one in stored.all_subscriptions(asked.snapshot) if one["owner"] == wanted])
+    found = (one for one in stored.all_subscriptions(asked.snapshot) if one["owner"] == wanted)
+    return told([with_opened_headers(asked.parts.box, one) for one in found])
 
 
 def _require_source(source: str) -> None:

@@ -28,6 +28,7 @@ from tidings.doors.hermes.resources.request import (
     json_of,
     told,
 )
+from tidings.doors.hermes.resources.secret_headers import with_opened_headers, with_sealed_headers
 from tidings.log.commands import Act, Activate, Suspend
 from tidings.registry.model import Paper, Subscription
 from tidings.registry.port import Document, DocumentEnd
@@ -74,7 +75,7 @@ async def create_subscription(topic: str, request: Request, asked: HermesCaller)
 @router.get("/topics/{topic}/subscriptions/{name}")
 async def get_subscription(topic: str, name: str, asked: HermesCaller) -> Response:
     """One subscription, its secrets masked."""
-    document = stored.subscription(asked.snapshot, topic, name)
+    document = with_opened_headers(asked.parts.box, stored.subscription(asked.snapshot, topic, name))
     return told({**document, "state": await state_of(asked, topic, name)})
 
 
@@ -84,7 +85,7 @@ async def update_subscription(topic: str, name: str, request: Request, asked: He
     asked.require_changing(topic)
     patch = await document_of(request)
     async with asked.changing:
-        standing = stored.subscription(asked.snapshot, topic, name)
+        standing = with_opened_headers(asked.parts.box, stored.subscription(asked.snapshot, topic, name))
         wanted = subscription_request(_over(standing, patch))
         if (wanted.document["topicName"], wanted.document["name"]) != (topic, name):
             raise invalid([("Subscription.name", "a subscription keeps its name and its topic")])
@@ -159,8 +160,9 @@ async def _put(asked: HermesRequest, wanted: SubscriptionRequest, times: Mapping
         raise no_provider(policy["providerName"])
     await asyncio.to_thread(_check_filters, asked, document["filters"], topic["contentType"])
     standing = snapshot.subscriptions.get(subscription_name(document["topicName"], document["name"]))
-    core = core_subscription(wanted, standing)
-    paper = Paper(name=subscription_paper(document["topicName"], document["name"]), text={**document, **times})
+    core = core_subscription(wanted, standing, stored.core_topic_of(snapshot, document["topicName"]))
+    kept = with_sealed_headers(asked.parts.box, document)
+    paper = Paper(name=subscription_paper(document["topicName"], document["name"]), text={**kept, **times})
     documents: list[Document] = [paper, core]
     await asked.change(documents)
 

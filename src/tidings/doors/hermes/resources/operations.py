@@ -1,0 +1,210 @@
+"""Below a subscription: figures, health, undelivered messages, traces, retransmission (HER-20, HER-21, HER-136 to HER-148)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+from http import HTTPStatus
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from tidings.clock import SECOND
+from tidings.delivery.push.reader import LaneView
+from tidings.doors.delivery_commands import command
+from tidings.doors.delivery_statuses import EventStatuses
+from tidings.doors.explanation import ExplainQuestion, verdicts
+from tidings.doors.hermes.documents import stored
+from tidings.doors.hermes.documents.dates import retransmission_start
+from tidings.doors.hermes.documents.policies import BATCH
+from tidings.doors.hermes.refusals import ErrorCode, refused
+from tidings.doors.hermes.resources.request import HermesCaller, HermesRequest, body_of, told
+from tidings.doors.hermes.views.metrics import DeliveryRates, health_shown, metrics_shown
+from tidings.doors.hermes.views.traces import FILTERED, TracedSubscription, delivered, published, undelivered
+from tidings.doors.lag import Gauges, SubscriptionLag, measured
+from tidings.doors.newest_first import newest
+from tidings.doors.start_points import marks_before
+from tidings.events.stored import event_from
+from tidings.log.commands import Rewind
+from tidings.log.port import Entry
+from tidings.log.position import START, Marks
+from tidings.registry.model import Subscription
+
+router = APIRouter(tags=["operations"])
+
+LISTED = 100
+LOOKED_AT = 20_000
+"""Messages of a topic that are looked through for one id, newest first."""
+
+MINUTE = 60.0
+_S = "/topics/{topic}/subscriptions/{name}"
+_DATES = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"oneOf": [{"type": "string"}, {"type": "object"}]}}},
+    }
+}
+
+
+@router.get(f"{_S}/metrics")
+async def get_metrics(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
+    """Counts since the subscription exists, and rates over the last minute."""
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    lag = await asyncio.to_thread(_lag, asked, subscription)
+    document = stored.subscription(asked.snapshot, topic, name)
+    batches = await asyncio.to_thread(_batch_rate, asked, lag.lane) if document["deliveryType"] == BATCH else 0.0
+    return told(metrics_shown(lag.lane, rates_of(request).of(lag.lane), lag.events, batches))
+
+
+def rates_of(request: Request) -> DeliveryRates:
+    """The rates of this door, which are sampled from the first question on."""
+    rates: DeliveryRates = request.app.state.rates
+    rates.start()
+    return rates
+
+
+def _lag(asked: HermesRequest, subscription: Subscription) -> SubscriptionLag:
+    parts = asked.parts
+    gauges = Gauges(parts.reader, parts.lanes, parts.delivery)
+    return measured(gauges, [subscription], parts.clock.now()).subscriptions[0]
+
+
+def _batch_rate(asked: HermesRequest, view: LaneView) -> float:
+    """Batches a second in the last minute: the messages of one were final at the same time."""
+    since = asked.parts.clock.now() - MINUTE * SECOND
+    facts = asked.parts.delivery.deliveries(view.lane, None, 1000)
+    return len({fact.at for fact in facts if fact.at >= since}) / MINUTE
+
+
+@router.get(f"{_S}/metrics/persistent")
+async def get_persistent(topic: str, name: str, asked: HermesCaller) -> Response:
+    """What is counted since the subscription exists."""
+    view = await _view(asked, stored.core_subscription_of(asked.snapshot, topic, name))
+    return told({"delivered": view.delivered, "discarded": view.counts.dead, "volume": view.counts.bytes})
+
+
+async def _view(asked: HermesRequest, subscription: Subscription) -> LaneView:
+    return await asyncio.to_thread(asked.parts.delivery.lane, subscription.lane)
+
+
+@router.get(f"{_S}/health")
+async def get_health(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
+    """Whether the subscription keeps up, and what is wrong with its endpoint."""
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    document = stored.subscription(asked.snapshot, topic, name)
+    lag = await asyncio.to_thread(_lag, asked, subscription)
+    topic_rate = await asyncio.to_thread(_topic_rate, asked, topic)
+    return told(
+        health_shown(
+            rates_of(request).of(lag.lane),
+            lag.events,
+            topic_rate,
+            suspended=lag.lane.state == "suspended",
+            retries_client_errors=document["subscriptionPolicy"]["retryClientErrors"],
+        )
+    )
+
+
+def _topic_rate(asked: HermesRequest, topic: str) -> float:
+    """Messages published a second in the last minute, as far as they are looked through."""
+    since = asked.parts.clock.now() - MINUTE * SECOND
+    number, count, oldest = stored.core_topic_of(asked.snapshot, topic).number, 0, asked.parts.clock.now()
+    for entry in islice(newest(asked.parts.reader, number), LOOKED_AT):
+        if entry.at < since:
+            return count / MINUTE
+        count, oldest = count + 1, entry.at
+    seconds = MINUTE if count < LOOKED_AT else (asked.parts.clock.now() - oldest) / SECOND
+    return count / max(seconds, 1.0)
+
+
+@router.get(f"{_S}/undelivered/last")
+async def last_undelivered(topic: str, name: str, asked: HermesCaller) -> Response:
+    """The newest discarded message, with its body."""
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    found = await asyncio.to_thread(asked.parts.delivery.last_dead_letters, subscription.lane, 1)
+    if not found:
+        raise refused(ErrorCode.OTHER, "HTTP 404 Not Found", HTTPStatus.NOT_FOUND)
+    return told(undelivered(_who(asked, topic, name), found[0], with_message=True))
+
+
+@router.get(f"{_S}/undelivered")
+async def list_undelivered(topic: str, name: str, asked: HermesCaller) -> Response:
+    """The last hundred discarded messages, newest first."""
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    found = await asyncio.to_thread(asked.parts.delivery.last_dead_letters, subscription.lane, LISTED)
+    who = _who(asked, topic, name)
+    return told([undelivered(who, letter, with_message=False) for letter in found])
+
+
+def _who(asked: HermesRequest, topic: str, name: str) -> TracedSubscription:
+    return TracedSubscription(topic, name, asked.parts.settings.hermes.cluster)
+
+
+@router.get(f"{_S}/events/{{message}}/trace")
+async def get_trace(topic: str, name: str, message: str, asked: HermesCaller) -> Response:
+    """What became of a message: when it was published, and each attempt that is kept."""
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    return told(await asyncio.to_thread(_trace, asked, subscription, _who(asked, topic, name), message))
+
+
+def _trace(asked: HermesRequest, subscription: Subscription, who: TracedSubscription, message: str) -> list[dict[str, Any]]:
+    entry = _entry_of(asked, who.topic, message)
+    if entry is None:
+        return []
+    lines = published(who.topic, who.cluster, message, entry.at)
+    found = EventStatuses(asked.parts).of(subscription, entry.position)
+    if found is not None:
+        return [*lines, *delivered(who, message, found.status)]
+    if _is_filtered(asked, subscription, entry):
+        return [*lines, who.entry(message, entry.at, FILTERED, entry.position)]
+    return lines
+
+
+def _entry_of(asked: HermesRequest, topic: str, message: str) -> Entry | None:
+    """The message of this id, among the newest of its topic."""
+    sought = message.encode()
+    for entry in islice(newest(asked.parts.reader, stored.core_topic_of(asked.snapshot, topic).number), LOOKED_AT):
+        # The head is read only where the id stands in it.
+        if sought in entry.head and event_from(entry.head, None).id == message:
+            return entry
+    return None
+
+
+def _is_filtered(asked: HermesRequest, subscription: Subscription, entry: Entry) -> bool:
+    """Whether routing has come to the message, and the subscription's filters kept it out."""
+    if asked.parts.lanes.routed().get(entry.position.partition, START) < entry.position.offset:
+        return False
+    if entry.at < subscription.created:
+        return False
+    topic = stored.core_topic_of(asked.snapshot, str(subscription.name.namespace.partition("/")[2]))
+    question = ExplainQuestion(topic, event_from(entry.head, entry.data), entry)
+    return not all(verdict.gets for verdict in verdicts(asked.parts, question, [subscription]))
+
+
+@router.put(f"{_S}/retransmission", openapi_extra=_DATES)
+async def retransmit(topic: str, name: str, request: Request, asked: HermesCaller, dryRun: bool = Query(False)) -> Response:
+    """Send again what was published since a time; `dryRun` only says from where."""
+    asked.require_changing(topic)
+    subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+    body = await body_of(request)
+    start = retransmission_start(body, asked.parts.clock.now(), _zone(asked))
+    marks = await asyncio.to_thread(marks_before, asked.parts.reader, start)
+    if not dryRun:
+        await command(asked.parts, subscription.lane, asked.caller.name, Rewind(marks))
+    return told({asked.parts.settings.hermes.cluster: _places(asked, topic, marks)})
+
+
+def _zone(asked: HermesRequest) -> tzinfo:
+    named = asked.parts.settings.hermes.time_zone
+    return UTC if named == "UTC" else ZoneInfo(named)
+
+
+def _places(asked: HermesRequest, topic: str, marks: Marks) -> Sequence[dict[str, Any]]:
+    """The offset of the first message that is sent again, in each partition."""
+    flat = asked.parts.settings.hermes.retransmission_shape == "flat"
+    shown: Any = topic if flat else {"value": topic}
+    return [{"topic": shown, "partition": partition, "offset": offset + 1} for partition, offset in sorted(marks.items())]
