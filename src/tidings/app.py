@@ -104,7 +104,7 @@ async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack
     parts = ApiParts(
         settings=settings,
         clock=clock,
-        gate=Authenticator(settings.access, clock, refused=refused),
+        gate=Authenticator(settings.access, clock, refused=refused, own_realm=settings.horizon.environment),
         log=files.log,
         life=files.life,
         reader=files.reader,

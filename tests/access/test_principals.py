@@ -5,6 +5,7 @@ import pytest
 from tests.builders import a_name
 from tidings.access.principals import EVERYONE, Principal, Right, require, rights_in
 from tidings.errors import Forbidden, Unauthenticated
+from tidings.registry.model import Name
 
 
 def somebody(*rights: str, topics: tuple[str, ...] = ("*",)) -> Principal:
@@ -72,3 +73,24 @@ def test_a_refusal_names_caller_deed_topic_and_right() -> None:
 )
 def test_rights_are_read_from_a_claim(claim: object, rights: set[str]) -> None:
     assert rights_in(claim) == {Right(right) for right in rights}
+
+
+@pytest.mark.parametrize(
+    ("realm", "namespace", "reached"),
+    [
+        ("", "horizon/prod", True),
+        ("prod", "horizon/prod", True),
+        ("play", "horizon/prod", False),
+        ("play", "default", True),
+        ("play", "hermes", True),
+    ],
+)
+def test_a_token_of_a_realm_reaches_namespaces_of_that_realm_and_of_none(realm: str, namespace: str, reached: bool) -> None:
+    admin = Principal("root", frozenset({Right.ADMIN}), realm=realm)
+    assert admin.reaches(namespace) is reached
+    assert admin.may(Right.READ, Name(namespace, "orders")) is reached
+
+
+def test_a_refusal_for_the_realm_says_so() -> None:
+    with pytest.raises(Forbidden, match=r"token of the realm play.*expected a token of the realm prod"):
+        Principal("root", frozenset({Right.ADMIN}), realm="play").require(Right.READ, Name("horizon/prod", "orders"))

@@ -12,8 +12,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tidings.access.issuer_keys import Key, KeyRing, fetch
-from tidings.access.jwts import Expectations, issuer_in, key_id, verified
+from tidings.access.jwts import DEFAULT_REALM, Expectations, issuer_in, key_id, verified
 from tidings.access.principals import EVERYONE, Principal, Right
 from tidings.access.refused_tokens import RefusedTokens
 from tidings.access.settings_checks import OPEN, uses_jwt, uses_tokens
@@ -45,14 +47,21 @@ class Authenticator:
     """Tells who asks. For one event loop; `identify_cached` never waits, `identify` may wait for signing keys."""
 
     def __init__(
-        self, settings: AccessSettings, clock: Clock, fetch: Fetch = fetch, refused: RefusedTokens | None = None
+        self,
+        settings: AccessSettings,
+        clock: Clock,
+        fetch: Fetch = fetch,
+        refused: RefusedTokens | None = None,
+        own_realm: str = DEFAULT_REALM,
     ) -> None:
+        """`own_realm`: another name of the realm `default`."""
         self._refused = refused or RefusedTokens(clock)
         self._open = settings.mode == OPEN
         self._jwt = uses_jwt(settings.mode)
         self._issuers = [_Issuer(one, settings, clock, fetch) for one in _issuers(settings)] if self._jwt else []
         self._table = [_entry(token) for token in settings.tokens] if uses_tokens(settings.mode) else []
         self._clock = clock
+        self._own_realm = own_realm
         self._known: dict[bytes, _Known] = {}
 
     def identify_cached(self, headers: Headers) -> Principal | None:
@@ -90,6 +99,8 @@ class Authenticator:
 
     def _remember(self, digest: bytes, principal: Principal, seconds: float) -> Principal:
         self._known.pop(digest, None)
+        if principal.realm == self._own_realm:
+            principal = msgspec.structs.replace(principal, realm=DEFAULT_REALM)
         if len(self._known) >= REMEMBERED:
             del self._known[next(iter(self._known))]
         self._known[digest] = _Known(principal, self._clock.monotonic() + min(seconds, REMEMBER_FOR))

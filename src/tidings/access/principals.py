@@ -40,8 +40,15 @@ class Principal(msgspec.Struct, frozen=True):
     client_id: str = ""
     realm: str = ""
 
+    def reaches(self, namespace: str) -> bool:
+        """Whether names of this namespace are for the realm of this one. Namespaces such as `horizon/prod` are of one realm."""
+        _, divided, realm = namespace.partition("/")
+        return not self.realm or not divided or realm == self.realm
+
     def may(self, right: Right, topic: Name | None = None) -> bool:
         """Whether this one has the right, and over this topic where one is meant."""
+        if topic is not None and not self.reaches(topic.namespace):
+            return False
         if Right.ADMIN in self.rights:
             return True
         return right in self.rights and (topic is None or covers(self.topics, topic))
@@ -50,6 +57,12 @@ class Principal(msgspec.Struct, frozen=True):
         """Raise Forbidden unless `may`."""
         if not self.may(right, topic):
             where = f" {topic}" if topic is not None else ""
+            if topic is not None and not self.reaches(topic.namespace):
+                realm = topic.namespace.partition("/")[2]
+                raise Forbidden(
+                    f"{self.name} may not {_DEED[right]}{where} with a token of the realm {self.realm}",
+                    expected=f"a token of the realm {realm}",
+                )
             raise Forbidden(
                 f"{self.name} may not {_DEED[right]}{where}", expected=f"the right {right.value}{where and ' on it'}"
             )

@@ -30,6 +30,28 @@ BODIES: dict[str, Any] = {
 }
 
 
+NATIVE: dict[str, Any] = {
+    "events": {"specversion": "1.0", "id": "1", "source": "/x", "type": "seen.v1", "data": {}},
+    "rewind": {"to": "0-0"},
+    "redeliver": {"deadLetters": True},
+    "retry": {"all": True},
+    "state": {"state": "suspended"},
+    "policy": {"tries": 3},
+    "close": {},
+    "rotate": {},
+    "explain": {"data": {}},
+    "partitions": {"method": "close", "count": 2},
+    "{topic}": {"state": "granted"},
+    "{name}": {},
+}
+"""Bodies that would do something."""
+
+
+def _native_body(path: str) -> Any:
+    last = path.rsplit("/", 1)[-1]
+    return {} if path == "/api/exposures/{topic}" else NATIVE.get(last, {})
+
+
 def token(text: str, rights: list[str]) -> dict[str, Any]:
     return {"name": text, "sha256": token_digest(text), "rights": rights, "client_id": CLIENT, "realm": "play"}
 
@@ -73,6 +95,39 @@ def test_no_operation_succeeds_with_a_token_of_another_realm(world: Streaming, r
             assert answer.json["items"] == [], (address, answer.body)
         tried += 1
     assert tried > 20
+
+
+def test_no_other_door_does_anything_for_a_token_of_another_realm(world: Streaming) -> None:
+    api, stranger, right = world.api, Door(world.api, ADMIN), Door(world.api, "root")
+    event_type = "horizon%2Fdefault:seen.v1"
+    subscription = f"horizon%2Fdefault:{subscription_id('default', 'seen.v1', CLIENT)}"
+    wrong: list[Any] = []
+    document, tried = api.call("GET", "/api/openapi.json").json, 0
+    for path, method in operations(document):
+        if method == "options":
+            continue
+        named = "/api/topics/{name}" in path or "{topic}" in path or "{feed}" in path
+        if "{" not in path or not (named or "/api/subscriptions/{name}" in path or "{subscription}" in path):
+            continue
+        address = path.replace("{name}", event_type if "/topics/" in path else subscription)
+        for word, value in {"topic": event_type, "feed": event_type, "subscription": subscription}.items():
+            address = address.replace("{" + word + "}", value)
+        for word, value in {"cursor": "0-1", "number": "1", "delivery": "0-1"}.items():
+            address = address.replace("{" + word + "}", value)
+        address += "?id=1" if path.endswith("/find") else ""
+        answer = stranger.call(method.upper(), address, _native_body(path) if method != "get" else None)
+        if answer.status not in (403, 404) and b"follows from Horizon documents" not in answer.body:
+            wrong.append((method, address, answer.status, answer.body))
+        tried += 1
+    assert tried > 25 and not wrong, "\n".join(map(str, wrong))
+    for door, listed in (("/api/subscriptions", "subscriptions"), ("/api/topics", "topics"), ("/api/approvals", "approvals")):
+        assert "horizon" not in str(stranger.call("GET", door).json[listed])
+        assert "horizon" in str(right.call("GET", door).json[listed]) or door == "/api/approvals"
+    for feed in (event_type, f"~{subscription}"):
+        assert stranger.call("GET", f"/feeds/{feed}").status in (403, 404)
+    assert "horizon" not in stranger.call("GET", "/feeds").body.decode()
+    for path in (f"/api/subscriptions/{subscription}/state", f"/api/topics/{event_type}", f"/feeds/{event_type}"):
+        assert right.call("GET", path).status == 200, path
 
 
 def test_the_same_operations_find_something_with_a_token_of_the_right_realm(world: Streaming) -> None:

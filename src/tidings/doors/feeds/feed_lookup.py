@@ -139,7 +139,7 @@ class Feeds:
 
 def reads(by: Principal, subscription: Subscription) -> bool:
     """A subscription's feed belongs to who made it; administrators read all."""
-    return by.may(Right.ADMIN) or subscription.owner == by.name
+    return by.reaches(subscription.name.namespace) and (by.may(Right.ADMIN) or subscription.owner == by.name)
 
 
 def key_of(topic: Topic) -> str:

@@ -47,7 +47,9 @@ def topic_of(parts: ApiParts, caller: Principal, text: str) -> Topic:
 
 
 def owns(caller: Principal, subscription: Subscription) -> bool:
-    """A subscription belongs to who made it; administrators see all."""
+    """A subscription belongs to who made it; administrators see all. A token of another realm does not reach it."""
+    if not caller.reaches(subscription.name.namespace):
+        return False
     return is_admin(caller) or (caller.may(Right.SUBSCRIBE) and subscription.owner == caller.name)
 
 

@@ -177,6 +177,7 @@ async def put_approval(subscription: str, topic: str, body: ApprovalBody, parts:
     """Decide on one subscription to one topic. A name with `/` in its namespace is written with %2F."""
     caller.require(Right.ADMIN)
     pair = _standing(parts, f"{subscription}/{topic}")
+    caller.require(Right.ADMIN, pair[1])
     standing, exposure = parts.snapshot.approvals[pair], parts.snapshot.exposures[pair[1]]
     said = decided(standing, exposure.approval, ApprovalState(body.state), caller.name)
     decision = msgspec.structs.replace(said, reason=body.reason)

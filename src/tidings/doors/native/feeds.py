@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from tidings.access.principals import Right
+from tidings.access.principals import Principal, Right
 from tidings.delivery.feeds.partitions import Method, discovery
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.feeds.cursor_set_lag import Followed, followed
@@ -58,17 +58,17 @@ async def change_partitions(
     topic: str, body: PartitionsBody, parts: PartsOf, caller: Caller, request: Request
 ) -> dict[str, Any]:
     """Let the partitions of a feed grow; the new list, as readers of v2 discover it. Readers of v1 notice nothing."""
-    caller.require(Right.ADMIN)
+    name = name_in_path(topic, "topic")
+    caller.require(Right.ADMIN, name)
     growing: Repartitioning = request.app.state.repartitioning
-    found = await growing.grow(name_in_path(topic, "topic"), Method(body.method), body.count, caller.name)
+    found = await growing.grow(name, Method(body.method), body.count, caller.name)
     return discovery(identity_of(parts, found), found.feed, consistent=True)
 
 
 @router.get("/api/feeds/{feed:path}/cursorsets")
 async def list_cursor_sets(feed: str, parts: PartsOf, caller: Caller) -> CursorList:
     """The cursors that consumers keep with the hub, when each was last used, and how far it is behind."""
-    caller.require(Right.ADMIN)
-    key = _key(parts, feed)
+    key = _key(parts, caller, feed)
     found = await followed(parts, await asyncio.to_thread(parts.cursor_sets.listed, key))
     return CursorList(cursors=list(map(_view, found)))
 
@@ -82,19 +82,21 @@ async def delete_cursor_set(
     consumer: str = Query("", description="Who it is kept for; empty where the hub is open to everyone."),
 ) -> None:
     """Forget a cursor set. Its consumer can no longer resume from it."""
-    caller.require(Right.ADMIN)
-    if not await asyncio.to_thread(parts.cursor_sets.delete, _key(parts, feed), consumer, name):
+    if not await asyncio.to_thread(parts.cursor_sets.delete, _key(parts, caller, feed), consumer, name):
         raise NotFound(f"{consumer or 'nobody'} keeps no cursor set {name} of {feed}")
 
 
-def _key(parts: ApiParts, feed: str) -> str:
-    """What a feed's cursors are kept under. Raises NotFound."""
-    if feed.startswith(OF_SUBSCRIPTION):
-        subscription = parts.snapshot.subscriptions.get(name_in_path(feed[1:], "subscription"))
+def _key(parts: ApiParts, caller: Principal, feed: str) -> str:
+    """What a feed's cursors are kept under, for administrators. Raises Forbidden, NotFound."""
+    lane = feed.startswith(OF_SUBSCRIPTION)
+    name = name_in_path(feed.removeprefix(OF_SUBSCRIPTION), "subscription" if lane else "topic")
+    caller.require(Right.ADMIN, name)
+    if lane:
+        subscription = parts.snapshot.subscriptions.get(name)
         if subscription is not None:
             return lane_key(subscription)
     else:
-        topic = parts.snapshot.topics.get(name_in_path(feed, "topic"))
+        topic = parts.snapshot.topics.get(name)
         if topic is not None:
             return key_of(topic)
     raise NotFound(f"there is no feed {feed}")
