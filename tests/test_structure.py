@@ -275,20 +275,13 @@ def test_a_port_has_seven_methods_at_most(module: str) -> None:
 
 ADAPTERS = ("log/", "lanes/", "sqlite/", "delivery/push/sqlite/", "adapters.py", "serve/", "backup/", "doctor/")
 
-SPEAKING_OF_ONE_PARTITION = {
-    "delivery/feeds/long_polls.py",
-    "delivery/feeds/subscription_feed.py",
-}
-"""Modules that still know that the embedded log has one partition. The list may only get shorter."""
-
-
 def test_only_adapters_know_that_the_embedded_log_has_one_partition() -> None:
     speaking = {
         module
         for module in MODULES
         if not module.startswith(ADAPTERS) and re.search(r"\bEMBEDDED\b|\bembedded\(", (SOURCE / module).read_text("utf-8"))
     }
-    assert speaking == SPEAKING_OF_ONE_PARTITION
+    assert speaking == set()
 
 
 DOOR_NAMES = re.compile(r"horizon|hermes|vng|zeroeventhub", re.IGNORECASE)

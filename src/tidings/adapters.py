@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidings.delivery.push.store import DeliveryStore
     from tidings.ingest.claims import ClaimsTable
     from tidings.lanes.port import LaneIndex, Lanes
-    from tidings.log.port import EventLog, LanesReader, LogReader, LogWriter, TopicSlices
+    from tidings.log.port import EventLog, LogReader, LogWriter, TopicSlices
     from tidings.pipeline.process import PipelineParts
     from tidings.registry.port import RegistryWriter
 
@@ -35,7 +35,6 @@ class ApiAdapters:
     events: EventLog
     lanes: Lanes
     lane_index: LaneIndex
-    lane_reader: LanesReader
     delivery: DeliveryReader
     records: RecordsReader
     burials: BurialsReader
@@ -76,7 +75,6 @@ def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
         events=SqliteEventLog(reader),
         lanes=joined,
         lane_index=joined,
-        lane_reader=lanes,
         delivery=delivery,
         records=SqliteRecords(delivery),
         burials=delivery,

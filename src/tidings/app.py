@@ -112,7 +112,6 @@ async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack
         events=files.events,
         lanes=files.lanes,
         lane_index=files.lane_index,
-        lane_reader=files.lane_reader,
         delivery=files.delivery,
         records=files.records,
         ids=DeliveryIds(hub_key(settings.data).reveal()),

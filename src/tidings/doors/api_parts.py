@@ -20,7 +20,7 @@ from tidings.doors.growth import Growth
 from tidings.ids import DeliveryIds
 from tidings.ingest.intake import Intake
 from tidings.lanes.port import LaneIndex, Lanes
-from tidings.log.port import EventLog, LanesReader, LogReader, LogWriter, TopicSlices
+from tidings.log.port import EventLog, LogReader, LogWriter, TopicSlices
 from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
@@ -53,7 +53,6 @@ class ApiParts:
     events: EventLog
     lanes: Lanes
     lane_index: LaneIndex
-    lane_reader: LanesReader
     delivery: DeliveryReader
     records: RecordsReader
     ids: DeliveryIds

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.builders import a_draft, an_event
 from tidings import config
 from tidings.delivery.feeds.lines import Types
-from tidings.delivery.feeds.pages import FeedPage, PageRequest, PartitionCursor
+from tidings.delivery.feeds.pages import FeedPage, PageRequest, PartitionCursor, next_at_once
 from tidings.delivery.feeds.partitions import Method, grown, layout_of, opened
-from tidings.delivery.feeds.topic_feed import SharedSlices, TopicSource
+from tidings.delivery.feeds.topic_feed import ReadyTopic, SharedSlices
 from tidings.events.model import key_hash
 from tidings.events.stored import head_of
 from tidings.log.position import Offset, TopicNumber
@@ -40,7 +40,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self._log = SqliteLogWriter(folder, config.load(environ={}).log)
         self._slices = SqliteSlices(folder)
-        self.source = TopicSource(SharedSlices(self._slices, most=2000), TopicNumber(1))
+        self.source = ReadyTopic(SharedSlices(self._slices, most=2000), TopicNumber(1))
         self.layout: PartitionLayout = layout_of(TopicFeed(partitions=2))
         self.published: list[tuple[int, str]] = []
 
@@ -86,9 +86,9 @@ class Reader:
         place = PartitionCursor(
             one.id, one.index, Offset(max(start, one.after)), None if one.upto is None else Offset(one.upto)
         )
-        page, found = FeedPage(self._world.source, one.count, [place], PageRequest(size)), []
+        page, found = FeedPage(one.count, [place], PageRequest(size)), []
         while not page.over:
-            found += [row[0] for _, rows in page.next() for row in rows]
+            found += [row[0] for _, rows in next_at_once(page, self._world.source) for row in rows]
         assert len(found) <= size
         self.seen += found
         self._cursors[one.id] = place.position
@@ -149,9 +149,9 @@ def test_every_division_gives_the_same_events(events: list[tuple[str, bool]], n:
                 positions = dict.fromkeys(group, Offset(0))
                 while True:
                     places = [PartitionCursor(p, p, position) for p, position in positions.items()]
-                    page, before = FeedPage(world.source, n, places, PageRequest(size)), len(seen)
+                    page, before = FeedPage(n, places, PageRequest(size)), len(seen)
                     while not page.over:
-                        seen += [(place.partition, row[0]) for place, rows in page.next() for row in rows]
+                        seen += [(place.partition, row[0]) for place, rows in next_at_once(page, world.source) for row in rows]
                     assert len(seen) - before <= max(size, len(group)) + len(group)
                     positions = {place.partition: place.position for place in places}
                     if len(seen) == before:

@@ -17,7 +17,7 @@ from tests.doors.feeds.reading import Feed, code_of, taken_apart, until_waiting
 from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.delivery.feeds import long_polls
-from tidings.delivery.feeds.topic_feed import TopicSource
+from tidings.delivery.feeds.topic_feed import ReadyTopic
 from tidings.doors import growth as hints
 from tidings.doors.feeds import response
 from tidings.log.port import Slice
@@ -170,7 +170,7 @@ def test_a_wait_ends_when_events_were_removed_before_they_could_be_read(
 ) -> None:
     feed = Feed(api, 1)
     start = feed.v1(1, {0: "_last"}).cursors
-    monkeypatch.setattr(TopicSource, "slice", lambda self, after, *_: Slice([], after, overtaken=True))
+    monkeypatch.setattr(ReadyTopic, "slice", lambda self, after, *_: Slice([], after, overtaken=True))
     later(0.5, lambda: feed.publish({}))
     began = time.monotonic()
     assert feed.v1(1, start, wait=60).cursors == start

@@ -13,8 +13,10 @@ from tidings.delivery.feeds.lines import Types
 from tidings.delivery.feeds.pages import SLICE
 from tidings.delivery.feeds.topic_feed import SharedSlices
 from tidings.errors import Unavailable, tolerating
-from tidings.log.port import LanesReader, Row, Share
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, TopicNumber
+from tidings.lanes.port import Lanes
+from tidings.log.cursor import feed_place, feed_position
+from tidings.log.port import Row, Share
+from tidings.log.position import LaneNumber, Offset, TopicNumber
 
 BEAT = 1.0
 AT_ONCE = 50
@@ -183,24 +185,25 @@ class LongPolls:
 class LaneLongPolls:
     """Lets requests wait for lanes. The record of touched lanes says whom to wake; its task runs while anybody waits."""
 
-    def __init__(self, lanes: LanesReader, hint: Hint) -> None:
+    def __init__(self, lanes: Lanes, hint: Hint) -> None:
         self._lanes = lanes
         self._hint = hint
         self._waiters: dict[LaneNumber, set[Waiter]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._caught_up = asyncio.Event()
         self._mark = 0
 
     async def wait(self, lane: LaneNumber, waiter: Waiter, seconds: float) -> Offset | None:
         """How far routing has come once the lane has a further entry; None after this time, or when it is to end."""
-        if self._task is None or self._task.done():
-            while self._grown():
-                pass
-            self._task = asyncio.ensure_future(self._watch())
-        if self._lanes.blocks(lane, waiter.position, EMBEDDED, 1):
-            return self._lanes.routed().get(EMBEDDED, START)
         self._waiters.setdefault(lane, set()).add(waiter)
         timer = asyncio.get_running_loop().call_later(seconds, waiter.wake, None)
         try:
+            if self._task is None or self._task.done():
+                self._task = asyncio.ensure_future(self._watch())
+            # What comes after this is noticed; what came before is seen here.
+            await self._caught_up.wait()
+            if await self._has_more(lane, waiter.position):
+                return feed_place(await self._lanes.routed())
             return await waiter.future
         finally:
             timer.cancel()
@@ -208,23 +211,35 @@ class LaneLongPolls:
             if not self._waiters[lane]:
                 del self._waiters[lane]
 
-    def _grown(self) -> frozenset[LaneNumber]:
+    async def _has_more(self, lane: LaneNumber, after: Offset) -> bool:
+        found = await self._lanes.find(lane, feed_position(after))
+        return (await self._lanes.end(lane)).number > found.mark.number
+
+    async def _grown(self) -> frozenset[LaneNumber]:
         """The lanes that got entries since the last look; all that are watched when that cannot be told."""
-        touched = self._lanes.touched(self._mark)
+        touched = await self._lanes.work(self._mark)
         self._mark = touched.upto
         return frozenset(self._waiters) if touched.lost else touched.lanes
 
     async def _watch(self) -> None:
         try:
+            mark = -1
+            while mark != self._mark:
+                mark = self._mark
+                await self._grown()
+            self._caught_up.set()
             while self._waiters and not self._hint.over:
                 await self._hint.wait(BEAT)
-                grown = self._grown()
-                last = self._lanes.routed().get(EMBEDDED, START) if grown else START
+                grown = await self._grown()
+                last = feed_place(await self._lanes.routed()) if grown else Offset(0)
                 for lane, waiters in list(self._waiters.items()):
                     for waiter in list(waiters):
                         if lane in grown or waiter.reader.left():
                             waiter.wake(last if lane in grown else None)
         finally:
+            # Nobody waits for this any more: who comes next begins anew.
+            self._caught_up.set()
+            self._caught_up = asyncio.Event()
             for waiters in self._waiters.values():
                 for waiter in waiters:
                     waiter.wake(None)

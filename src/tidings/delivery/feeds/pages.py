@@ -21,11 +21,30 @@ SCANNED = 10_000
 class FeedSource(Protocol):
     """Where a feed's events are read: a topic, or a lane."""
 
-    def extent(self) -> Extent:
+    async def extent(self) -> Extent:
         """Where the events begin and end now."""
 
-    def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+    async def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
         """As `TopicSlices.slice`."""
+
+
+class ReadySource(Protocol):
+    """The same where nothing has to be waited for: each call takes a millisecond or two at the most."""
+
+    def extent(self) -> Extent:
+        """See `FeedSource.extent`."""
+
+    def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """See `FeedSource.slice`."""
+
+
+class SliceQuestion(NamedTuple):
+    """The slice that a page wants next."""
+
+    after: Offset
+    upto: Offset
+    share: Share
+    limit: Limit
 
 
 class PartitionCursor:
@@ -56,14 +75,13 @@ Found: TypeAlias = list[tuple[PartitionCursor, Sequence[Row]]]
 
 
 class FeedPage:
-    """Reads one page. `next` gives a slice at a time until `over`; the places then say where to go on.
+    """One page: says which slice it wants and takes it, until it is `over`; the places then say where to go on. Does no I/O.
 
-    `whole` is the slice that `next` gave, where it was for one place and all of it. `overtaken`: events were removed before they
+    `whole` is the slice that it took last, where it was for one place and all of it. `overtaken`: events were removed before they
     could be read, so that there is nothing to go on from.
     """
 
-    def __init__(self, source: FeedSource, count: int, places: Sequence[PartitionCursor], wish: PageRequest) -> None:
-        self._source = source
+    def __init__(self, count: int, places: Sequence[PartitionCursor], wish: PageRequest) -> None:
         self._count = count
         self._types = wish.types
         self._hidden = 0
@@ -73,6 +91,7 @@ class FeedPage:
         self.over = self.overtaken = False
         self.last = Offset(0)
         self.whole: Slice | None = None
+        self._group: Sequence[PartitionCursor] = ()
         _share_out(self._budget, places)
 
     def ended(self, found: Found, at: Offset) -> Found:
@@ -84,25 +103,33 @@ class FeedPage:
         return [(place, rows) for place, rows in kept if rows]
 
     def again(self) -> None:
-        """There may be more by now: `next` may be called again."""
+        """There may be more by now: the page may be asked again."""
         self.over, self._hidden = False, 0
 
-    def next(self, last: Offset | None = None) -> Found:
-        """The next events, at most a slice of them, in their order. `last`: where the source ends, when that is known."""
+    @property
+    def at_end(self) -> bool:
+        """Whether it came to where the source ended when that was asked last."""
+        return not any(place.position < self.last for place in self.places)
+
+    def wants(self, last: Offset | None = None) -> SliceQuestion | None:
+        """The slice that comes next; None: the page is over. `last`: where the source ends now."""
         self.whole = None
         if last is not None:
             self.last = last
-        elif not any(place.position < self.last for place in self.places):
-            self.last = self._source.extent().last
         reading = self._reading()
         if not reading:
             self.over = True
-            return []
+            return None
         start = min(place.position for place in reading)
         group = [place for place in reading if place.position == start]
         upto = min(place.end(self.last) for place in group)
         ahead = [place.position for place in reading if start < place.position < upto]
-        found = self._source.slice(start, min([upto, *ahead]), self._share(group), self._limit(group))
+        self._group = group
+        return SliceQuestion(start, min([upto, *ahead]), self._share(group), self._limit(group))
+
+    def took(self, found: Slice) -> Found:
+        """The events of the slice that was wanted, in their order."""
+        group = self._group
         if found.overtaken:
             # Something may be missing: the next request learns from its cursor that it has expired.
             self.over = self.overtaken = True
@@ -161,6 +188,22 @@ class FeedPage:
                 place.position = found.reached
         self.served += len(served)
         return served
+
+
+async def next_events(page: FeedPage, source: FeedSource, last: Offset | None = None) -> Found:
+    """The next events of a page, at most a slice of them. `last`: where the source ends, when that is known."""
+    if last is None and page.at_end:
+        last = (await source.extent()).last
+    wanted = page.wants(last)
+    return [] if wanted is None else page.took(await source.slice(*wanted))
+
+
+def next_at_once(page: FeedPage, source: ReadySource, last: Offset | None = None) -> Found:
+    """The same where nothing has to be waited for."""
+    if last is None and page.at_end:
+        last = source.extent().last
+    wanted = page.wants(last)
+    return [] if wanted is None else page.took(source.slice(*wanted))
 
 
 def _share_out(entries: int, places: Sequence[PartitionCursor]) -> None:

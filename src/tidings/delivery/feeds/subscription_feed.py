@@ -3,95 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from typing import NamedTuple
 
-from tidings.events.stored import without_reference
-from tidings.lanes.sqlite.block import DIGEST, REFERENCE, offsets_of
-from tidings.log.port import Block, BodyKey, Entry, Extent, LanesReader, Limit, LogReader, Row, Share, Slice
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
+from tidings.clock import Instant
+from tidings.lanes.port import LaneEntry, LaneIndex, Lanes, Mark, PageLimit, StoredEntry
+from tidings.log.cursor import feed_place, feed_position
+from tidings.log.port import EventLog, Extent, Limit, Row, Share, Slice
+from tidings.log.position import LaneNumber, Offset, Position, TopicNumber, place_before
 
-_BLOCKS = 8
+_CHUNK = 256
+_OVERHEAD = 64
+
+
+class FeedPorts(NamedTuple):
+    """What the feed of a subscription is read from."""
+
+    lanes: Lanes
+    lane_index: LaneIndex
+    events: EventLog
 
 
 class LaneSource:
-    """The entries of one lane. Cursors are offsets of the log, as in the feed of a topic; it ends where routing has come to.
+    """The entries of one lane. Cursors are places in the log, as in the feed of a topic; it ends where routing has come to.
 
     `topics`: where its entries can come from, to know what of them was removed. `counts`: whether an entry can still be fetched;
     what cannot is passed over, as in every other way of delivery.
     """
 
     def __init__(
-        self,
-        lanes: LanesReader,
-        log: LogReader,
-        lane: LaneNumber,
-        topics: Sequence[TopicNumber],
-        counts: Callable[[Entry], bool],
+        self, ports: FeedPorts, lane: LaneNumber, topics: Sequence[TopicNumber], counts: Callable[[Position, Instant], bool]
     ) -> None:
-        self._lanes = lanes
-        self._log = log
+        self._lanes, self._index, self._events = ports
         self._lane = lane
         self._topics = topics
         self._counts = counts
 
-    def extent(self) -> Extent:
-        """See `Source.extent`."""
-        last = self._lanes.routed().get(EMBEDDED, START)
-        removed = self._removed()
+    async def extent(self) -> Extent:
+        """See `FeedSource.extent`."""
+        last = feed_place(await self._lanes.routed())
+        removed = await self._removed()
         return Extent(removed, max(removed, last))
 
-    def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
-        """See `Source.slice`."""
-        wanted, reached = self._entries(after, upto, limit.entries)
-        found = self._log.fetch([position for position, _ in wanted])
-        bodies = self._lanes.bodies([BodyKey(*one) for one in wanted if one[1] != REFERENCE])
-        rows = [_row(found[one[0]], bodies.get(BodyKey(*one))) for one in wanted if one[0] in found]
-        gone = len(rows) < len(wanted) or any(one[1] != REFERENCE and BodyKey(*one) not in bodies for one in wanted)
-        fitting = max(1, sum(size <= limit.bytes for size in accumulate(row[4] for row in rows)))
-        if fitting < len(rows):
-            rows, reached = rows[:fitting], rows[fitting - 1][0]
-        rows = [row for row in rows if self._counts(found[Position(EMBEDDED, row[0])])]
+    async def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """See `FeedSource.slice`."""
+        entries, reached = await self._entries(after, upto, limit)
+        gone = any(entry.stored is None for entry in entries)
+        rows = [_row(position, stored) for _, position, stored in entries if stored and self._counts(position, stored.at)]
         if share.residues:
             rows = [row for row in rows if row[1] % share.modulus in share.residues]
         return Slice(rows, reached, overtaken=gone)
 
-    def _entries(self, after: Offset, upto: Offset, limit: int) -> tuple[list[tuple[Position, bytes]], Offset]:
-        """The next entries with the digests of their bodies, and how far they reach."""
-        found: list[tuple[Position, bytes]] = []
-        while blocks := self._lanes.blocks(self._lane, after, EMBEDDED, _BLOCKS):
-            for entry in (entry for block in blocks for entry in _entries_of(block) if entry[0].offset > after):
-                if entry[0].offset > upto:
+    async def _entries(self, after: Offset, upto: Offset, limit: Limit) -> tuple[Sequence[LaneEntry], Offset]:
+        """The next entries, and how far they reach."""
+        found: list[LaneEntry] = []
+        mark, size = (await self._lanes.find(self._lane, feed_position(after))).mark, 0
+        while len(found) < limit.entries and size < limit.bytes:
+            page = await self._lanes.read(self._lane, mark, PageLimit(limit.entries - len(found), limit.bytes - size))
+            for entry in page.entries:
+                if entry.position.offset > upto:
                     return found, upto
                 found.append(entry)
-                if len(found) == limit:
-                    return found, entry[0].offset
-            after = blocks[-1].last
-        return found, upto
+                size += _size(entry.stored)
+                mark = Mark(entry.number, entry.position)
+            if not page.entries:
+                return found, upto
+        return found, mark.position.offset
 
-    def _removed(self) -> Offset:
+    async def _removed(self) -> Offset:
         """Below what the lane's entries are gone: the last gone one, where topics have lost different parts."""
-        marks = [self._log.removed(topic).get(EMBEDDED, START) for topic in self._topics] or [START]
+        marks = [feed_place(await self._events.removed(topic)) for topic in self._topics] or [Offset(0)]
         low, high = min(marks), max(marks)
         if low == high:
             return high
-        wanted, _ = self._entries(low, high, 1 << 20)
-        there = self._log.fetch([position for position, _ in wanted])
-        return max((position.offset for position, _ in wanted if position not in there), default=low)
+        upto = (await self._lanes.find(self._lane, feed_position(high))).mark
+        while held := [mark for mark in await self._index.newest(self._lane, upto, _CHUNK) if mark.position.offset > low]:
+            there = await self._events.fetch([mark.position for mark in held])
+            gone = next((mark.position.offset for mark in held if mark.position not in there), None)
+            if gone is not None:
+                return gone
+            upto = Mark(held[-1].number - 1, place_before(held[-1].position))
+        return low
 
 
-def _entries_of(block: Block) -> list[tuple[Position, bytes]]:
-    digests = block.digests
-    return [
-        (
-            Position(EMBEDDED, Offset(offset)),
-            REFERENCE if digests is None else digests[n * DIGEST : (n + 1) * DIGEST],
-        )
-        for n, offset in enumerate(offsets_of(block))
-    ]
+def _size(stored: StoredEntry | None) -> int:
+    return _OVERHEAD if stored is None else len(stored.head) + len(stored.data or b"") + _OVERHEAD
 
 
-def _row(entry: Entry, body: bytes | None) -> Row:
-    """The entry, or the part of it that this body is, which does not say where the whole is."""
-    head, data = (entry.head, entry.data) if body is None else (without_reference(entry.head), body)
-    size = len(head) + len(data or b"") + 64
-    return entry.position.offset, entry.key_hash, head, data, size
+def _row(position: Position, stored: StoredEntry) -> Row:
+    return position.offset, stored.key_hash, stored.head, stored.data, _size(stored)

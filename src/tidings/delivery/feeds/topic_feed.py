@@ -59,17 +59,32 @@ class SharedSlices:
             self._held -= self._known.popitem(last=False)[1].size
 
 
-class TopicSource:
-    """The events of a topic, straight from the log."""
+class ReadyTopic:
+    """`ReadySource` of a topic, straight from the log."""
 
     def __init__(self, slices: SharedSlices, topic: TopicNumber) -> None:
         self._slices = slices
         self._topic = topic
 
     def extent(self) -> Extent:
-        """See `Source.extent`."""
+        """See `ReadySource.extent`."""
         return self._slices.extent(self._topic)
 
     def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
-        """See `Source.slice`."""
+        """See `ReadySource.slice`."""
         return self._slices.slice(self._topic, after, upto, share, limit)
+
+
+class TopicSource:
+    """`FeedSource` of a topic."""
+
+    def __init__(self, ready: ReadyTopic) -> None:
+        self._ready = ready
+
+    async def extent(self) -> Extent:
+        """See `FeedSource.extent`."""
+        return self._ready.extent()
+
+    async def slice(self, after: Offset, upto: Offset, share: Share, limit: Limit) -> Slice:
+        """See `FeedSource.slice`."""
+        return self._ready.slice(after, upto, share, limit)

@@ -48,7 +48,7 @@ class FeedsApplication:
         self._aliases = Aliases()
         self._waits = Waits(
             LongPolls(self._feeds.slices, parts.waiting, lambda: parts.snapshot.revision),
-            LaneLongPolls(parts.lane_reader, parts.lane_waiting),
+            LaneLongPolls(parts.lanes, parts.lane_waiting),
             parts.settings.feeds.long_polls,
             parts.board,
         )
@@ -83,7 +83,7 @@ class FeedsApplication:
         query = Query(scope["query_string"])
         if events or "n" in query:
             _only(scope["method"], "GET")
-            asked = (asked_v2 if events else asked_v1)(feed, query, self._keeping.stored(by, feed))
+            asked = await (asked_v2 if events else asked_v1)(feed, query, self._keeping.stored(by, feed))
             await self._events(by, asked, scope, send)
             return
         _only(scope["method"], "GET", "HEAD")

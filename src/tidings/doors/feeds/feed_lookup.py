@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from tidings.access.principals import Principal, Right
-from tidings.delivery.feeds.pages import FeedSource
+from tidings.clock import Instant
+from tidings.delivery.feeds.pages import FeedSource, ReadySource
 from tidings.delivery.feeds.partitions import Identity, layout_of, token_of
-from tidings.delivery.feeds.subscription_feed import LaneSource
-from tidings.delivery.feeds.topic_feed import SharedSlices, TopicSource
+from tidings.delivery.feeds.subscription_feed import FeedPorts, LaneSource
+from tidings.delivery.feeds.topic_feed import ReadyTopic, SharedSlices, TopicSource
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.entitlement import is_entitled, require_entitled
 from tidings.doors.feeds.refusals import FeedRefused, refused
 from tidings.errors import Forbidden, Malformed
-from tidings.log.port import Entry
-from tidings.log.position import LaneNumber
+from tidings.log.position import LaneNumber, Position
 from tidings.registry.feeds import PartitionLayout, TopicFeed
 from tidings.registry.model import Pull, Subscription, Topic
 from tidings.registry.rules import parse_name
@@ -38,6 +38,7 @@ class OpenFeed:
     layout: PartitionLayout
     source: FeedSource
     promise: Callable[[], bool]
+    ready: ReadySource | None = None
     topic: Topic | None = None
     subscription: Subscription | None = None
 
@@ -80,13 +81,15 @@ class Feeds:
 
     def of_topic(self, topic: Topic) -> OpenFeed:
         """The feed of a topic."""
+        ready = ReadyTopic(self.slices, topic.number)
         return OpenFeed(
             label=str(topic.name),
             life=self._parts.life,
             key=key_of(topic),
             settings=topic.feed,
             layout=layout_of(topic.feed),
-            source=TopicSource(self.slices, topic.number),
+            source=TopicSource(ready),
+            ready=ready,
             promise=lambda: never_repeats(self._parts, topic),
             topic=topic,
         )
@@ -97,13 +100,14 @@ class Feeds:
         read = [topics[name] for name in sourced(subscription, topics)]
         settings, lane = TopicFeed(), subscription.lane
         counts = self._still_counts(subscription)
+        ports = FeedPorts(self._parts.lanes, self._parts.lane_index, self._parts.events)
         return OpenFeed(
             label=f"{OF_SUBSCRIPTION}{subscription.name}",
             life=self._parts.life,
             key=lane_key(subscription),
             settings=settings,
             layout=layout_of(settings),
-            source=LaneSource(self._parts.lane_reader, self._parts.reader, lane, [one.number for one in read], counts),
+            source=LaneSource(ports, lane, [one.number for one in read], counts),
             promise=lambda: self._lane_repeats_nothing(lane, read),
             subscription=subscription,
         )
@@ -112,10 +116,10 @@ class Feeds:
         """How long events can be fetched by a subscription."""
         return Retentions(self._parts.snapshot, self._parts.settings.topics.retention).of(subscription)
 
-    def _still_counts(self, subscription: Subscription) -> Callable[[Entry], bool]:
+    def _still_counts(self, subscription: Subscription) -> Callable[[Position, Instant], bool]:
         """Whether an entry can still be fetched: a subscription may say for itself how long."""
         kept, now = self.kept_by(subscription), self._parts.clock.now
-        return (lambda entry: kept.until(entry.position, entry.at) > now()) if kept.own else lambda _: True
+        return (lambda position, at: kept.until(position, at) > now()) if kept.own else lambda position, at: True
 
     def _lane_repeats_nothing(self, lane: LaneNumber, read: Sequence[Topic]) -> bool:
         """What its topics promise, unless the lane was rewound or something of it was sent again (FEED-29)."""

@@ -49,14 +49,14 @@ class FeedRequest:
     last: Offset
 
 
-def asked_v1(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:
+async def asked_v1(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:
     """A request with `n`. Raises Refused, in the order of section 4."""
     if feed.settings.versions is FeedVersions.V2:
         raise refused("n-unsupported", "this feed speaks FeedAPI v2 only: ask without n first")
     count = _count(feed, query)
     cursors = query.cursors()
     resume = resumed(query, cursors)
-    extent = feed.source.extent()
+    extent = await feed.source.extent()
     if resume is None:
         texts = {number: cursor for number, cursor in cursors.items() if number < count}
         if not texts:
@@ -128,7 +128,7 @@ def _resumed_v1(count: int, listed: Sequence[str], keeping: Keeping | None, stor
     return {number: Offset(found[number]) for number in wanted}
 
 
-def asked_v2(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:
+async def asked_v2(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:
     """A request for events below a feed. Raises Refused, in the order of section 4."""
     if feed.settings.versions is FeedVersions.V1:
         raise no_feed(f"{feed.label}/events")
@@ -137,7 +137,7 @@ def asked_v2(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:
     partition = _partition(feed, query)
     cursor = query.one("cursor")
     resume = resumed(query, cursor)
-    extent = feed.source.extent()
+    extent = await feed.source.extent()
     if resume is not None:
         position = _resumed_v2(partition, resume, keeping_of(query), extent, stored)
     elif cursor:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from tidings.access.principals import Principal
 from tidings.delivery.feeds.lines import finished
-from tidings.delivery.feeds.pages import FeedPage, Found
+from tidings.delivery.feeds.pages import FeedPage, Found, next_at_once, next_events
 from tidings.delivery.feeds.partitions import end_of
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.feeds.feed_lookup import stands
@@ -46,7 +46,7 @@ class FeedResponse:
         self._woken: bytes | None = None
         self._counts: Counter[int] = Counter()
         self._told = parts.clock.monotonic()
-        self._page = FeedPage(asked.feed.source, asked.count, asked.places, asked.wish)
+        self._page = FeedPage(asked.count, asked.places, asked.wish)
 
     @property
     def served(self) -> int:
@@ -81,7 +81,7 @@ class FeedResponse:
     async def _turn(self, turns: asyncio.Lock, last: Offset | None = None) -> bytes:
         async with turns:
             await self._let_publishing_pass()
-            return self._slice(self._page.next(last))
+            return self._slice(await next_events(self._page, self._asked.feed.source, last))
 
     async def _let_publishing_pass(self) -> None:
         """A commit is made by another thread, which gets the interpreter from a busy event loop only every few milliseconds."""
@@ -128,15 +128,19 @@ class FeedResponse:
                 if left > KEEP_ALIVE:
                     await self._write(b"\n")
                 continue
-            text = await self._rest(turns, self._look(last) if self._woken is None else self._woken)
+            text = await self._rest(turns, await self._look(last) if self._woken is None else self._woken)
             if self._page.served or self._ended():
                 return text
         # The cursor still moves past what was not meant.
-        return await self._rest(turns, self._look(self._asked.feed.source.extent().last))
+        return await self._rest(turns, await self._look((await self._asked.feed.source.extent()).last))
 
     def answer(self, last: Offset) -> bool:
         """Called by who wakes the waiting: the whole answer in one write, where one slice is all of it; whether it was."""
-        self._woken = self._look(last)
+        ready = self._asked.feed.ready
+        if ready is None:
+            return False
+        self._page.again()
+        self._woken = self._slice(next_at_once(self._page, ready, last))
         if self._cycle is None or not self._page.over or not self._page.served:
             return False
         self._answered = end_at_once(self._cycle, self._woken + self._closing())
@@ -148,9 +152,9 @@ class FeedResponse:
         """Whether there is no reason to wait any more: the reader is gone, or its partitions have ended."""
         return self._gone() or self._ended()
 
-    def _look(self, last: Offset) -> bytes:
+    async def _look(self, last: Offset) -> bytes:
         self._page.again()
-        return self._slice(self._page.next(last))
+        return self._slice(await next_events(self._page, self._asked.feed.source, last))
 
     def _slice(self, found: Found) -> bytes:
         """The lines of a slice, with the checkpoints of the partitions it moved."""
