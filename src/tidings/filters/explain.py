@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tidings.errors import shortened
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.model import Event
 from tidings.filters import backtracking_regex
 from tidings.filters.algebra import AllOf, Always, AnyOf, Cesql, Filter, Leaf, Not
@@ -104,10 +105,10 @@ class Explanation:
         return self.cause if self.found is MISSING else f"{found}, but {self.cause}"
 
 
-def explain(filter: Filter, event: Event) -> Explanation:
+def explain(filter: Filter, event: Event, book: SchemaBook = NO_SCHEMAS) -> Explanation:
     """Why the filter holds for the event, or why not. Agrees with `matches`."""
     with backtracking_regex.within(_PATIENCE):
-        return explained(filter, reading(event))
+        return explained(filter, reading(event, book))
 
 
 def explained(filter: Filter, read: EventValues) -> Explanation:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, TypeAlias, assert_never
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.model import Event
 from tidings.filters import backtracking_regex, cesql, text_patterns
 from tidings.filters.algebra import (
@@ -46,9 +47,9 @@ NUMBERS = (int, Decimal)
 _ORDERS: Mapping[Order, Callable[[Any, Any], bool]] = {Order.LT: lt, Order.LE: le, Order.GT: gt, Order.GE: ge}
 
 
-def matches(filter: Filter, event: Event) -> bool:
-    """Whether the filter holds for the event."""
-    return holds(filter, reading(event))
+def matches(filter: Filter, event: Event, book: SchemaBook = NO_SCHEMAS) -> bool:
+    """Whether the filter holds for the event. `book` knows the schemas of Avro payloads."""
+    return holds(filter, reading(event, book))
 
 
 def holds(filter: Filter, read: Read) -> bool:

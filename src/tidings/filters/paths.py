@@ -145,11 +145,22 @@ class QueryTextsPath:
 
 
 @dataclass(frozen=True, slots=True)
-class AvroTextsPath:
-    """The texts of the values at a place of a decoded Avro payload: names of fields or keys, indexes, None for every element.
+class AvroTextPath:
+    """The text of the value at a place of an Avro payload: names of fields or keys, and indexes.
 
     A last name that is missing, null and an index out of range give the text "null" (HER-123).
     """
+
+    steps: tuple[str | int, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.steps) <= _MAX_STEPS:
+            raise FilterSyntaxError("a path has 1 to 64 steps", found=len(self.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class AvroTextsPath:
+    """The texts of all values that a path with `[*]` (None) finds in an Avro payload, as `AvroTextPath` gives each."""
 
     steps: tuple[str | int | None, ...]
 
@@ -177,6 +188,7 @@ Path: TypeAlias = (
     | MemberTextPath
     | OnlyScalarPath
     | QueryTextPath
+    | AvroTextPath
     | ValuesPath
     | ItemPath
 )

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.model import Event
 from tidings.events.stored import DATAREF
 from tidings.filters.algebra import Filter
@@ -36,14 +37,14 @@ class Stop(StrEnum):
     NOT_JSON = "the payload is no JSON, so no part of it can be chosen"
 
 
-def through(passage: RouteSteps, event: Event) -> Event | Stop:
+def through(passage: RouteSteps, event: Event, book: SchemaBook = NO_SCHEMAS) -> Event | Stop:
     """The event as the subscription gets it, or what held it back."""
-    if passage.select is not None and not matches(passage.select, event):
+    if passage.select is not None and not matches(passage.select, event, book):
         return Stop.SCOPE
     scoped = projected(passage.scope, event)
     if scoped is None:
         return Stop.NOT_JSON
-    if passage.filter is not None and not matches(passage.filter, scoped):
+    if passage.filter is not None and not matches(passage.filter, scoped, book):
         return Stop.FILTER
     return projected(passage.projection, scoped) or Stop.NOT_JSON
 

@@ -13,6 +13,7 @@ from itertools import repeat
 
 import numpy as np
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.filters.regex_rules import RE2_ONLY, RegexRules
 from tidings.filters.routing.budgets import Budgets
 from tidings.filters.routing.group import Group, GroupSlice, Quickly
@@ -34,9 +35,10 @@ _COMPILED = 200_000
 class Router:
     """The compiled form of many routes. Cheap to make; not to be shared between threads."""
 
-    def __init__(self, routes: Sequence[RouteSpec], regex: RegexRules = RE2_ONLY) -> None:
+    def __init__(self, routes: Sequence[RouteSpec], regex: RegexRules = RE2_ONLY, schemas: SchemaBook = NO_SCHEMAS) -> None:
         self._routes = routes
         self._regex = regex
+        self._schemas = schemas
         self._budgets = Budgets(regex.budget, regex.per_events)
         self._sets: list[list[RouteSpec]] = []
         self._kinds: list[tuple[int, ...]] = []
@@ -68,7 +70,7 @@ class Router:
 
         Pass the same RouteSpec objects for routes that have not changed: equal ones are found too, but comparing costs time.
         """
-        router = Router(routes, self._regex)
+        router = Router(routes, self._regex, self._schemas)
         router._budgets = self._budgets
         router._budgets.keep(routes)
         router._before = dict(self._before)
@@ -161,7 +163,9 @@ class Router:
             return group
         routes = [route for number in self._kinds[kind] for route in self._sets[number]]
         before = self._before.pop(topic, None)
-        group = self._groups[kind] = Group.of(routes, self._budgets) if before is None else before.updated(routes)
+        group = self._groups[kind] = (
+            Group.of(routes, self._budgets, self._schemas) if before is None else before.updated(routes)
+        )
         self._quick.clear()  # so that every topic in use passes by here again, which keeps its group from being dropped
         self._compiled += group.size
         while self._compiled > self._limit and len(self._groups) > 1:

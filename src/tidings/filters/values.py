@@ -75,6 +75,13 @@ def avro_texts(value: object, steps: tuple[str | int | None, ...]) -> object:
     return tuple(_NULL if found is None else whole_text(found) for found in _walked(value, steps))
 
 
+def avro_text(value: object, steps: tuple[str | int, ...]) -> object:
+    """The text of the one value that the steps lead to; MISSING when they lead nowhere."""
+    for found in _walked(value, steps):
+        return _NULL if found is None else whole_text(found)
+    return MISSING
+
+
 def _walked(value: object, steps: tuple[str | int | None, ...]) -> Iterator[object]:
     for number, step in enumerate(steps):
         if isinstance(step, str) and isinstance(value, dict):

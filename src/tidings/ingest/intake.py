@@ -52,7 +52,8 @@ class Intake:
         """Append all events or none; durable when it returns. Events that the topic has already are left out of the answer.
 
         Raises InvalidEvent where the topic's schema does not hold, Malformed for an unknown version of it, TooLarge,
-        DuplicateEvent for other content under a known id, and Unavailable when the log cannot take them now. Calling it twice appends twice unless the topic looks for duplicates.
+        DuplicateEvent for other content under a known id, and Unavailable when the log cannot take them now.
+        Calling it twice appends twice unless the topic looks for duplicates.
         """
         admission, events = submission.admission, submission.events
         if admission.avro is not None:

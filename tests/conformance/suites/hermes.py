@@ -6,19 +6,17 @@ import base64
 import json
 from collections.abc import Iterator
 from decimal import Decimal
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import msgspec
 
 from tests.conformance.suites import JAVA_REGEX, Case, Difference, NotThisFormat, case_of
-from tidings.errors import FilterSyntaxError
+from tidings.errors import FilterSyntaxError, Malformed
+from tidings.events.avro.payloads import SchemaBook
+from tidings.events.avro.schema import AvroSchema, compiled
 from tidings.events.model import Event
-from tidings.filters import parse
-from tidings.filters.matches import holds, reading
-from tidings.filters.payload import MISSING
+from tidings.filters import matches, parse
 
 MATCHED, NOT_MATCHED, ERROR = "MATCHED", "NOT_MATCHED", "ERROR"
 _encode = msgspec.json.Encoder(decimal_format="number").encode
@@ -57,10 +55,13 @@ def verified(vector: dict[str, Any], schemas: dict[str, Any]) -> str:
     except FilterSyntaxError:
         return ERROR
     try:
-        payload, decoded = message_of(vector, schemas)
-    except NotAvro:
+        payload, schema = message_of(vector, schemas)
+    except Malformed:
         return ERROR
-    return MATCHED if holds(chain, reading(event_of(vector, payload), decoded)) else NOT_MATCHED
+    if schema is None:
+        return MATCHED if matches(chain, event_of(vector, payload)) else NOT_MATCHED
+    event = msgspec.structs.replace(event_of(vector, payload), avro=schema.fingerprint)
+    return MATCHED if matches(chain, event, SchemaBook([schema.text])) else NOT_MATCHED
 
 
 def event_of(vector: dict[str, Any], payload: bytes) -> Event:
@@ -75,25 +76,13 @@ def payload_of(vector: dict[str, Any]) -> bytes:
     return str(message).encode() if vector.get("message_is_raw_text") else _encode(message)
 
 
-class NotAvro(Exception):
-    """The message is no value of its schema."""
-
-
-def message_of(vector: dict[str, Any], schemas: dict[str, Any]) -> tuple[bytes, object]:
-    """The bytes that were published, and what they hold as Avro: MISSING when the vector names no schema."""
+def message_of(vector: dict[str, Any], schemas: dict[str, Any]) -> tuple[bytes, AvroSchema | None]:
+    """The bytes that were published, and the schema that they were written by, where the vector names one. Raises Malformed."""
     if vector.get("schema") is None:
-        return payload_of(vector), MISSING
-    schema = fastavro.parse_schema(schemas[vector["schema"]])
-    try:
-        written = BytesIO()
-        if vector.get("message_base64") is not None or vector.get("message_is_raw_text"):
-            written.write(payload_of(vector))
-        else:
-            fastavro.schemaless_writer(written, schema, msgspec.json.decode(payload_of(vector)))
-        written.seek(0)
-        value: object = fastavro.schemaless_reader(written, schema, None)
-    except Exception as error:  # fastavro has no one kind of error for what it cannot read
-        raise NotAvro(str(error)) from error
-    if written.read(1):
-        raise NotAvro("bytes are left")
-    return written.getvalue(), value
+        return payload_of(vector), None
+    schema = compiled(_encode(schemas[vector["schema"]]).decode())
+    if vector.get("message_base64") is None and not vector.get("message_is_raw_text"):
+        return schema.from_json(payload_of(vector)), schema
+    data = payload_of(vector)
+    schema.check(data)
+    return data, schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -9,8 +10,9 @@ import pytest
 
 from tests.builders import an_event
 from tidings.errors import FilterSyntaxError
-from tidings.filters import matches, parse
-from tidings.filters.matches import holds, reading
+from tidings.events.avro.payloads import SchemaBook
+from tidings.events.avro.schema import compiled
+from tidings.filters import explain, matches, parse
 
 EVENT = msgspec.structs.replace(
     an_event(
@@ -80,13 +82,30 @@ def test_a_body_that_is_no_json_has_no_values_but_headers() -> None:
     assert matches(parse("hermes", [{"type": "header", "header": "TRACE-ID", "matcher": "vte12"}]), plain)
 
 
-AVRO = {
-    "id": "1",
-    "no": None,
-    "deco": {"frosting": True},
-    "cast": [{"n": "A", "w": ["x", "y"]}, {"n": "B", "w": []}],
-    "ppu": 0.5,
+ACTOR = {
+    "type": "record",
+    "name": "Actor",
+    "fields": [{"name": "n", "type": "string"}, {"name": "w", "type": {"type": "array", "items": "string"}}],
 }
+CAKE = compiled(
+    json.dumps(
+        {
+            "type": "record",
+            "name": "Cake",
+            "fields": [
+                {"name": "id", "type": "string"},
+                {"name": "no", "type": ["null", "int"]},
+                {"name": "deco", "type": {"type": "map", "values": "boolean"}},
+                {"name": "cast", "type": {"type": "array", "items": ACTOR}},
+                {"name": "ppu", "type": "double"},
+                {"name": "raw", "type": "bytes"},
+            ],
+        }
+    )
+)
+AVRO = CAKE.from_json(
+    b'{"id":"1","no":null,"deco":{"frosting":true},"cast":[{"n":"A","w":["x","y"]},{"n":"B","w":[]}],"ppu":0.5,"raw":"\\u00ff"}'
+)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +115,7 @@ AVRO = {
         ("id", "1", True),
         (".deco.frosting", "true", True),
         (".ppu", r"0\.5", True),
+        (".raw", "ÿ", True),
         (".cast[*].n", "[AB]", True),
         (".cast[*].n", "A", False),
         (".cast[1].n", "B", True),
@@ -112,9 +132,20 @@ AVRO = {
         (".id[*]", ".*", False),
     ],
 )
-def test_a_path_into_decoded_avro(path: str, matcher: str, passes: bool) -> None:
+def test_a_path_into_avro(path: str, matcher: str, passes: bool) -> None:
     chain = parse("hermes", [{"type": "avropath", "path": path, "matcher": matcher}])
-    assert holds(chain, reading(an_event(b"Obj"), AVRO)) is passes
+    event = msgspec.structs.replace(an_event(AVRO), avro=CAKE.fingerprint)
+    assert matches(chain, event, SchemaBook([CAKE.text])) is passes
+    assert explain(chain, event, SchemaBook([CAKE.text])).matched is passes
+
+
+def test_avro_that_cannot_be_decoded_does_not_pass_and_the_explanation_says_why() -> None:
+    chain = parse("hermes", [{"type": "avropath", "path": ".id", "matcher": ".*"}])
+    for data, words in ((AVRO[:-1], "ends before"), (None, "not known")):
+        event = msgspec.structs.replace(an_event(data), avro=CAKE.fingerprint)
+        told = explain(chain, event, SchemaBook([CAKE.text]))
+        assert not told.matched and words in str(told)
+    assert "not known" in str(explain(chain, msgspec.structs.replace(an_event(AVRO), avro=CAKE.fingerprint)))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,17 @@ from tidings.errors import FilterSyntaxError
 from tidings.filters import backtracking_regex
 from tidings.filters.algebra import Always, Compare, Each, Filter, Order, Quantifier, Text, TextOp, all_of, literal
 from tidings.filters.dialects.documents import placed
-from tidings.filters.paths import ITEM, AvroTextsPath, HeaderPath, Path, QueryTextPath, QueryTextsPath, ValuesPath, compiled
+from tidings.filters.paths import (
+    ITEM,
+    AvroTextPath,
+    AvroTextsPath,
+    HeaderPath,
+    Path,
+    QueryTextPath,
+    QueryTextsPath,
+    ValuesPath,
+    compiled,
+)
 
 MAX_FILTERS = 100
 _MEMBERS = {
@@ -70,7 +80,7 @@ def _filter(kind: str, raw: Mapping[str, Any], at: str) -> Filter:
         return _fits(placed(f"{at}.header", lambda: HeaderPath(header.lower())), matcher)
     path, over = _text(raw, "path", at), _over(raw, at)
     if kind == "avropath":
-        return Each(_avro(path, f"{at}.path"), over, _fits(ITEM, matcher))
+        return _avro_fits(_avro_steps(path, f"{at}.path"), f"{at}.path", over, matcher)
     return placed(f"{at}.path", lambda: _queried(path, over, matcher))
 
 
@@ -103,7 +113,14 @@ def _over(raw: Mapping[str, Any], at: str) -> Quantifier:
     )
 
 
-def _avro(path: str, at: str) -> AvroTextsPath:
+def _avro_fits(steps: tuple[str | int | None, ...], at: str, over: Quantifier, matcher: str) -> Filter:
+    one = tuple(step for step in steps if step is not None)
+    if len(one) == len(steps):
+        return _fits(placed(at, lambda: AvroTextPath(one)), matcher)
+    return Each(placed(at, lambda: AvroTextsPath(steps)), over, _fits(ITEM, matcher))
+
+
+def _avro_steps(path: str, at: str) -> tuple[str | int | None, ...]:
     steps: list[str | int | None] = []
     for part in path.removeprefix(".").split("."):
         found = _AVRO_PART.fullmatch(part)
@@ -112,7 +129,7 @@ def _avro(path: str, at: str) -> AvroTextsPath:
         steps.append(found[1])
         if found[2] is not None:
             steps.append(None if found[2] == "*" else int(found[2]))
-    return placed(at, lambda: AvroTextsPath(tuple(steps)))
+    return tuple(steps)
 
 
 def _text(raw: Mapping[str, Any], name: str, at: str) -> str:

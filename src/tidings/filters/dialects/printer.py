@@ -31,6 +31,7 @@ from tidings.filters.paths import (
     AttributePath,
     AttributesPath,
     AttributeTextPath,
+    AvroTextPath,
     AvroTextsPath,
     DataPath,
     HeaderPath,
@@ -125,7 +126,7 @@ def printed_path(path: Path) -> str:
             return query
         case QueryTextPath(query) | QueryTextsPath(query):
             return f"text({query})"
-        case AvroTextsPath(steps):
+        case AvroTextPath(steps) | AvroTextsPath(steps):
             return f"avro({_steps(steps)})"
         case ItemPath():
             return "value"

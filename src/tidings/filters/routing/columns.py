@@ -13,12 +13,15 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.model import NO_JSON
 from tidings.events.stored import HEADERS, event_from
-from tidings.filters.event_values import Read, place_of, reading
+from tidings.filters.event_values import Read, avro_made_of, avro_value, json_of, place_of, reading
 from tidings.filters.paths import (
     AttributePath,
     AttributeTextPath,
+    AvroTextPath,
+    AvroTextsPath,
     DataPath,
     HeaderPath,
     MemberTextPath,
@@ -38,13 +41,16 @@ _USUAL = frozenset((MISSING, None, JSON))
 """Types of payloads that every door takes for JSON."""
 
 _IN_HEAD = (AttributePath, AttributeTextPath, HeaderPath)
+_IN_AVRO = (AvroTextPath, AvroTextsPath)
 _IN_PAYLOAD = (DataPath, MemberTextPath, ScalarsPath, OnlyScalarPath, QueryTextPath)
 
 
 def is_column(path: object) -> bool:
     """Whether the values at this path can be a column: they are in the head, or decided by one place of the payload."""
     return (
-        type(path) is DataPath or isinstance(path, _IN_HEAD) or (isinstance(path, _IN_PAYLOAD) and place_of(path) is not None)
+        type(path) is DataPath
+        or isinstance(path, (*_IN_HEAD, *_IN_AVRO))
+        or (isinstance(path, _IN_PAYLOAD) and place_of(path) is not None)
     )
 
 
@@ -54,13 +60,14 @@ class StoredColumns:
 
     heads: Sequence[bytes]
     datas: Sequence[bytes | None]
+    schemas: SchemaBook = NO_SCHEMAS
     _reads: dict[int, Read] = field(default_factory=dict)
 
     def reading(self, event: int) -> Read:
         """Reads any path of one event."""
         read = self._reads.get(event)
         if read is None:
-            read = self._reads[event] = reading(event_from(self.heads[event], self.datas[event]))
+            read = self._reads[event] = reading(event_from(self.heads[event], self.datas[event]), self.schemas)
         return read
 
 
@@ -81,12 +88,13 @@ class EventRow(msgspec.Struct, gc=False):
     payload: bytes | None
     head: bytes
     data: bytes | None
+    schemas: SchemaBook
     _stored: StoredColumns | None = None
 
     @property
     def stored(self) -> StoredColumns:
         if self._stored is None:
-            self._stored = StoredColumns((self.head,), (self.data,))
+            self._stored = StoredColumns((self.head,), (self.data,), self.schemas)
         return self._stored
 
 
@@ -94,10 +102,13 @@ class Reader:
     """Decodes events to the columns of its paths. With `exact`, numbers are int or Decimal; without, fractions are floats,
     good enough to tell which side of a cut they are on unless they are equal to it."""
 
-    def __init__(self, paths: tuple[Path, ...], exact: bool) -> None:
+    def __init__(self, paths: tuple[Path, ...], exact: bool, schemas: SchemaBook = NO_SCHEMAS) -> None:
         self.paths = paths
-        self._data = [(n, _steps(path)) for n, path in enumerate(paths) if not isinstance(path, _IN_HEAD)]
-        self._made = [(n, column_made_of(path)) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, DataPath))]
+        self._schemas = schemas
+        self._avro = [(n, avro_made_of(path)) for n, path in enumerate(paths) if isinstance(path, _IN_AVRO)]
+        inside = [(n, path) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, *_IN_AVRO))]
+        self._data = [(n, _steps(path)) for n, path in inside]
+        self._made = [(n, column_made_of(path)) for n, path in inside if not isinstance(path, DataPath)]
         names = [HEADERS if isinstance(path, HeaderPath) else path.name for path in paths if isinstance(path, _IN_HEAD)]
         self.heads = heads_decoder(tuple(dict.fromkeys(names)))
         self.tree = payloads_decoder(tuple(steps for _, steps in self._data), exact)
@@ -110,7 +121,9 @@ class Reader:
         """One list per path, in the order of the events."""
         bad: list[tuple[int, str]] = []
         decoded = _each(self.heads.decode, heads, self.heads.empty, bad)
-        payloads = _as_json(decoded, datas) if self._data else datas
+        avro, payloads = self._all_opened(decoded, datas, bad)
+        if self._data:
+            payloads = _as_json(decoded, payloads)
         columns: list[Column] = [[]] * len(self.paths)
         for n, path in enumerate(self.paths):
             match path:
@@ -123,18 +136,47 @@ class Reader:
         self.read_payloads(payloads, columns)
         for n, made in self._made:
             columns[n] = made(columns[n])
-        return Table(columns, payloads, StoredColumns(heads, datas), bad)
+        for n, text_of in self._avro:
+            columns[n] = list(map(text_of, avro))
+        return Table(columns, payloads, StoredColumns(heads, datas, self._schemas), bad)
+
+    def opened(self, head: Any, data: bytes | None) -> tuple[object, bytes | None]:
+        """The value of an Avro payload, decoded once for all paths, and the same as JSON; as far as paths look at them.
+
+        Raises ValueError where it cannot be decoded.
+        """
+        if not self._avro and not self._data:
+            return MISSING, None
+        value = avro_value(head.avro, data, self._schemas)
+        return value, json_of(value) if self._data else None
+
+    def _all_opened(
+        self, heads: list[Any], datas: Sequence[bytes | None], bad: list[tuple[int, str]]
+    ) -> tuple[list[object], Sequence[bytes | None]]:
+        """The same for many events, of which some may be Avro; what is not stays as it is."""
+        values: list[object] = [MISSING] * len(heads)
+        if all(head.avro is MISSING for head in heads):
+            return values, datas
+        payloads = list(datas)
+        for event, (head, data) in enumerate(zip(heads, datas, strict=True)):
+            if head.avro is not MISSING:
+                try:
+                    values[event], payloads[event] = self.opened(head, data)
+                except ValueError as error:
+                    payloads[event] = None
+                    bad.append((event, str(error)))
+        return values, payloads
 
     def row(self, head: bytes, data: bytes | None) -> EventRow:
-        """The values of one event. Raises one of `UNREADABLE` when the head cannot be read."""
+        """The values of one event. Raises one of `UNREADABLE` when the head or an Avro payload cannot be read."""
         decoded = self.heads.decode(head)
-        payload = payload_of(decoded, data)
+        avro, payload = (MISSING, payload_of(decoded, data)) if decoded.avro is MISSING else self.opened(decoded, data)
         try:
             root = self.tree.empty if payload is None else self.tree.decode(payload)
-            found = self.take(decoded, root)
+            found = self.take(decoded, root, avro)
         except (AttributeError, *UNREADABLE):  # an odd shape somewhere: the long way knows it
             found = [column[0] for column in self.read((head,), (data,)).columns]
-        return EventRow(found, payload, head, data)
+        return EventRow(found, payload, head, data, self._schemas)
 
     def read_payloads(self, payloads: Sequence[bytes | None], columns: list[Column]) -> None:
         """Fill in the columns of the data paths, before anything is made of them. A payload of None has no values."""
@@ -211,7 +253,7 @@ def _each(decode: Callable[[bytes], Any], texts: Sequence[bytes], instead: objec
 def _as_json(heads: list[Any], datas: Sequence[bytes | None]) -> Sequence[bytes | None]:
     """The payloads, None for those that are not meant as JSON or are nested too deeply."""
     if not _all_json(heads):
-        kinds = [is_json(head.type, head.base64, head.form) for head in heads]
+        kinds = [head.avro is not MISSING or is_json(head.type, head.base64, head.form) for head in heads]
         datas = [data if json else None for json, data in zip(kinds, datas, strict=True)]
     if None in datas or max(map(len, datas), default=0) > SMALL:  # type: ignore[arg-type]
         datas = [data if data is None or is_shallow(data) else None for data in datas]

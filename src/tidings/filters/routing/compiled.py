@@ -12,14 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from tidings.errors import Malformed
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.stored import event_from
 from tidings.filters.algebra import Filter
+from tidings.filters.event_values import avro_value
 from tidings.filters.matches import Read, holds, reading
+from tidings.filters.paths import AvroTextPath, AvroTextsPath
 from tidings.filters.payload import UNREADABLE
 from tidings.filters.routing.budgets import Watch, unwatched
 from tidings.filters.routing.index import Index, Pairs, RoutingProblem, reason_of
 from tidings.filters.routing.layout import TermLayout
 from tidings.filters.routing.one_by_one import OneByOne
+from tidings.filters.routing.predicates import leaves
 from tidings.filters.routing.single_event import Names, Quick, Single
 from tidings.filters.routing.terms import terms_of
 
@@ -45,8 +49,14 @@ class CompiledFilters:
     With `names`, there is a `quick` way for single events.
     """
 
-    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched, names: Names | None = None) -> None:
-        self._filters, self._watched, self._names = filters, watched, names
+    def __init__(
+        self,
+        filters: Mapping[int, Filter],
+        watched: Watch = unwatched,
+        names: Names | None = None,
+        schemas: SchemaBook = NO_SCHEMAS,
+    ) -> None:
+        self._filters, self._watched, self._names, self._schemas = filters, watched, names, schemas
         self._asked = 0
 
     def match(self, heads: Sequence[bytes], datas: Sequence[bytes | None]) -> RoutingOutcome:
@@ -61,7 +71,7 @@ class CompiledFilters:
                 pairs = Pairs(pairs.events[keep], pairs.numbers[keep])
             return RoutingOutcome(pairs, problems, table.bad)
         except Exception:  # whatever it was: one bad filter or event must not keep the others from their events
-            return plainly(self._filters, heads, datas)
+            return plainly(self._filters, heads, datas, self._schemas)
 
     def match_one(self, head: bytes, data: bytes | None) -> tuple[list[int], list[RoutingProblem], str | None, bool]:
         """The routes of one event, what could not be decided, why its head cannot be read, and whether it was read plainly."""
@@ -76,7 +86,7 @@ class CompiledFilters:
         try:
             return way.match(row, problems), problems, None, False
         except Exception:  # as above
-            pairs, problems, bad, _ = plainly(self._filters, (head,), (data,))
+            pairs, problems, bad, _ = plainly(self._filters, (head,), (data,), self._schemas)
             return pairs.numbers.tolist(), problems, bad[0][1] if bad else None, True
 
     @property
@@ -115,14 +125,14 @@ class CompiledFilters:
     @cached_property
     def _index(self) -> Index:
         with _undisturbed():
-            return Index(self._layout, self._watched)
+            return Index(self._layout, self._watched, self._schemas)
 
     @cached_property
     def _single(self) -> Single | OneByOne:
         if len(self._filters) <= FEW:
-            return OneByOne(self._filters, self._watched)
+            return OneByOne(self._filters, self._watched, self._schemas)
         with _undisturbed():
-            return Single(self._layout, self._watched, self._names)
+            return Single(self._layout, self._watched, self._names, self._schemas)
 
 
 @contextmanager
@@ -137,14 +147,20 @@ def _undisturbed() -> Iterator[None]:
             gc.enable()
 
 
-def plainly(filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequence[bytes | None]) -> RoutingOutcome:
+def plainly(
+    filters: Mapping[int, Filter], heads: Sequence[bytes], datas: Sequence[bytes | None], schemas: SchemaBook = NO_SCHEMAS
+) -> RoutingOutcome:
     """The plain reading of the algebra for every pair."""
     reads: list[tuple[int, Read]] = []
     bad: list[tuple[int, str]] = []
+    avro = any(isinstance(leaf.path, (AvroTextPath, AvroTextsPath)) for filter in filters.values() for leaf in leaves(filter))
     for event, (head, data) in enumerate(zip(heads, datas, strict=True)):
         try:
-            reads.append((event, reading(event_from(head, data))))
-        except Malformed as error:
+            found = event_from(head, data)
+            if avro:
+                avro_value(found.avro, data, schemas)
+            reads.append((event, reading(found, schemas)))
+        except (Malformed, ValueError) as error:
             bad.append((event, str(error)))
     return RoutingOutcome(*_tried(filters, reads), bad, True)
 

@@ -15,22 +15,22 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from tidings.events.model import text_of
-from tidings.events.stored import BASE64, FORM, HEADERS
-from tidings.filters.event_values import made_of
-from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, HeaderPath, Path
+from tidings.events.stored import AVRO, BASE64, FORM, HEADERS
+from tidings.filters.event_values import avro_made_of, made_of
+from tidings.filters.paths import AttributePath, AttributeTextPath, AvroTextPath, AvroTextsPath, DataPath, HeaderPath, Path
 from tidings.filters.payload import MISSING, can_be_field, dig
 
 NOTHING = b"null"
 _KEPT = 1024
 
 Steps: TypeAlias = tuple[str | int, ...]
-TakeRow: TypeAlias = Callable[[Any, Any], Sequence[Any]]
-"""Takes all values of one event from its decoded head and payload."""
+TakeRow: TypeAlias = Callable[[Any, Any, Any], Sequence[Any]]
+"""Takes all values of one event from its decoded head, its JSON payload and its Avro payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Decodes heads to a struct: `type`, `base64` and `form` say what the payload is, `fields` names the others."""
+    """Decodes heads to a struct: `type`, `base64`, `form` and `avro` say what the payload is, `fields` names the others."""
 
     decode: Callable[[bytes], Any]
     empty: object
@@ -44,7 +44,7 @@ class Heads:
 @lru_cache(maxsize=_KEPT)
 def heads_decoder(names: tuple[str, ...]) -> Heads:
     """A struct for these attributes, and what says whether the payload is JSON."""
-    fields = {"datacontenttype": "type", BASE64: "base64", FORM: "form"} | {
+    fields = {"datacontenttype": "type", BASE64: "base64", FORM: "form", AVRO: "avro"} | {
         name: f"a{n}" for n, name in enumerate(names) if name != "datacontenttype"
     }
     kind = msgspec.defstruct(
@@ -140,13 +140,13 @@ def row_of(heads: Heads, tree: Tree, paths: tuple[Path, ...]) -> TakeRow:
     """Takes all values of one event at once: a tuple of fixed expressions, generated for the same reason as columns are."""
     taken = expressions(heads, tree, paths)
     space = dict(taken.space)
-    exec(f"def row(head, root): return ({''.join(f'{part}, ' for part in taken.parts)})", space)
+    exec(f"def row(head, root, avro): return ({''.join(f'{part}, ' for part in taken.parts)})", space)
     row: TakeRow = space["row"]
     return row
 
 
 class ExpressionDecoders(NamedTuple):
-    """The value at each path, as code over `head` and `root`, and what that code refers to."""
+    """The value at each path, as code over `head`, `root` and `avro`, and what that code refers to."""
 
     parts: tuple[str, ...]
     space: dict[str, Any]
@@ -167,6 +167,9 @@ def _expression(path: Path, n: int, heads: Heads, ways: Iterator[tuple[tuple[str
             return f"text(head.{heads.fields[name]})"
         case HeaderPath(name):
             return f"header(head.{heads.fields[HEADERS]}, {name!r})"
+        case AvroTextPath() | AvroTextsPath():
+            space[f"made{n}"] = avro_made_of(path)
+            return f"made{n}(avro)"
     fields, left = next(ways)
     found = ".".join(("root", *fields))
     found = f"dig({found}, {left!r})" if left else found

@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 _DECODED = """\
 head = decode_head(raw)
-payload = data if data is not None and len(data) <= SMALL and head.type == JSON else payload_of(head, data)
+avro = MISSING
+if head.avro is MISSING:
+  payload = data if data is not None and len(data) <= SMALL and head.type == JSON else payload_of(head, data)
+else: avro, payload = opened(head, data)
 root = empty if payload is None else decode(payload)"""
 
 _USUAL = """\
@@ -36,7 +39,7 @@ for tables, ranges, tests in further:
 
 _LATE = """\
 if late:
-  if row is None: row = Row(({0}), payload, raw, data)
+  if row is None: row = EventRow(({0}), payload, raw, data, schemas)
   tried(late, row, found, problems)"""
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.filters.routing.budgets import Budgets
 from tidings.filters.routing.compiled import CompiledFilters, RoutingOutcome
 from tidings.filters.routing.index import RoutingProblem
@@ -62,12 +63,14 @@ class _Base:
 class Group:
     """Routes with their versions. Not to be shared between threads, but its base is shared with the group after a change."""
 
-    def __init__(self, base: _Base, added: Sequence[RouteSpec], gone: Iterable[int], budgets: Budgets) -> None:
+    def __init__(
+        self, base: _Base, added: Sequence[RouteSpec], gone: Iterable[int], budgets: Budgets, schemas: SchemaBook
+    ) -> None:
         routes = [*base.routes, *added]
-        self._base, self._routes, self._budgets = base, routes, budgets
+        self._base, self._routes, self._budgets, self._schemas = base, routes, budgets, schemas
         self._parts = [base.compiled]
         if added:
-            self._parts.append(_compiled(added, len(base.routes), budgets))
+            self._parts.append(_compiled(added, len(base.routes), budgets, schemas))
         self._gone = np.zeros(len(routes), bool)
         self._gone[list(gone)] = True
         self._out = set(gone)
@@ -82,17 +85,17 @@ class Group:
         self.size = len(routes)
 
     @classmethod
-    def of(cls, routes: Sequence[RouteSpec], budgets: Budgets) -> Group:
+    def of(cls, routes: Sequence[RouteSpec], budgets: Budgets, schemas: SchemaBook = NO_SCHEMAS) -> Group:
         """A group without a past."""
-        return cls(_Base(routes, _compiled(routes, 0, budgets)), (), (), budgets)
+        return cls(_Base(routes, _compiled(routes, 0, budgets, schemas)), (), (), budgets, schemas)
 
     def updated(self, routes: Sequence[RouteSpec]) -> Group:
         """The group with these routes instead. Cheap when few have changed; cheapest when the others are the same objects."""
         kept, added = _compared(self._base.routes, routes)
         gone = [n for n in range(len(self._base.routes)) if n not in kept]
         if not self._base.compiled.in_use or len(gone) + len(added) > max(_CHANGED, len(self._base.routes) // _SHARE):
-            return Group.of(routes, self._budgets)
-        return Group(self._base, added, gone, self._budgets)
+            return Group.of(routes, self._budgets, self._schemas)
+        return Group(self._base, added, gone, self._budgets, self._schemas)
 
     @property
     def changed(self) -> int:
@@ -101,7 +104,7 @@ class Group:
 
     def rebuilt(self) -> Group:
         """The same group, all of it in one base that is compiled already."""
-        group = Group.of([route for n, route in enumerate(self._routes) if n not in self._out], self._budgets)
+        group = Group.of([route for n, route in enumerate(self._routes) if n not in self._out], self._budgets, self._schemas)
         group._base.compiled.prepare()
         return group
 
@@ -181,13 +184,13 @@ class Group:
         return SetAside(problem.event, int(self.lanes[problem.route]), problem.reason)
 
 
-def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets) -> CompiledFilters:
+def _compiled(routes: Sequence[RouteSpec], first: int, budgets: Budgets, schemas: SchemaBook) -> CompiledFilters:
     numbered = dict(enumerate(routes, first))
     filters = {n: route.filter for n, route in numbered.items() if route.filter is not None}
     lanes = {n: route.lane for n, route in numbered.items()}
     once = len(set(lanes.values())) == len(lanes)
     names = Names(lanes, [route.lane for route in routes if route.filter is None]) if once else None
-    return CompiledFilters(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test), names)
+    return CompiledFilters(filters, lambda n, filter, test: budgets.watching(numbered[n], filter, test), names, schemas)
 
 
 def _compared(before: Sequence[RouteSpec], now: Sequence[RouteSpec]) -> tuple[set[int], list[RouteSpec]]:
@@ -215,4 +218,4 @@ def _compared(before: Sequence[RouteSpec], now: Sequence[RouteSpec]) -> tuple[se
 
 
 def _unreadable(event: int, reason: str) -> SetAside:
-    return SetAside(event, None, f"the head cannot be read: {reason}")
+    return SetAside(event, None, f"the event cannot be read: {reason}")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.filters.paths import DataPath, Path
 from tidings.filters.routing.budgets import RouteBlocked, Watch, unwatched
 from tidings.filters.routing.codes import HIGHEST, Ints
@@ -51,7 +52,7 @@ def reason_of(error: Exception) -> str:
 class Index:
     """Finds the routes whose filters hold. Immutable once built, apart from bounded memos; not to be shared between threads."""
 
-    def __init__(self, layout: TermLayout, watched: Watch = unwatched) -> None:
+    def __init__(self, layout: TermLayout, watched: Watch = unwatched, schemas: SchemaBook = NO_SCHEMAS) -> None:
         entries = layout.entries
         self._layout = layout
         self._sources = _sources(entries)
@@ -61,7 +62,7 @@ class Index:
         self._routes = np.array([entry.route for entry in entries], np.int32)
         self._scanned = np.array([n for n, entry in enumerate(entries) if not entry.access and entry.fact is None], np.int32)
         self._facts = facts_of((layout.numbers[e.fact.path], e.fact, n) for n, e in enumerate(entries) if e.fact is not None)
-        self.reader = Reader(layout.paths, layout.exact)
+        self.reader = Reader(layout.paths, layout.exact, schemas)
         self._judged = JudgedTexts(layout)
         leaf_test = in_table(layout.numbers)
         self._predicates = {

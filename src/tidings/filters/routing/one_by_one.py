@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.filters.algebra import Filter
 from tidings.filters.routing.budgets import Watch, unwatched
 from tidings.filters.routing.columns import EventRow, Reader
@@ -14,10 +15,10 @@ from tidings.filters.routing.predicates import Predicate, columns_of, in_row, pr
 class OneByOne:
     """The predicates of some filters."""
 
-    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched) -> None:
+    def __init__(self, filters: Mapping[int, Filter], watched: Watch = unwatched, schemas: SchemaBook = NO_SCHEMAS) -> None:
         paths = columns_of(filters.values())
         leaf_test = in_row({path: n for n, path in enumerate(paths)})
-        self.reader = Reader(tuple(paths), exact=True)
+        self.reader = Reader(tuple(paths), exact=True, schemas=schemas)
         self._tests = [(route, watched(route, filter, predicate(filter, leaf_test))) for route, filter in filters.items()]
 
     def match(self, row: EventRow, problems: list[RoutingProblem]) -> list[int]:

@@ -21,7 +21,15 @@ from tidings.filters.algebra import (
     TextOrder,
 )
 from tidings.filters.matches import holds, test_of
-from tidings.filters.paths import AttributePath, AttributeTextPath, DataPath, HeaderPath, Path
+from tidings.filters.paths import (
+    AttributePath,
+    AttributeTextPath,
+    AvroTextPath,
+    AvroTextsPath,
+    DataPath,
+    HeaderPath,
+    Path,
+)
 from tidings.filters.routing.columns import is_column
 
 Predicate: TypeAlias = Callable[[Any, int], bool]
@@ -143,8 +151,8 @@ def _needs_exact(leaf: Leaf) -> bool:
 
 
 def is_made(path: Path) -> bool:
-    """Whether the path makes something of the value at its place, which it must then see as it is spelled."""
-    return not isinstance(path, (DataPath, AttributePath, AttributeTextPath, HeaderPath))
+    """Whether the path makes something of the JSON value at its place, which it must then see as it is spelled."""
+    return not isinstance(path, (DataPath, AttributePath, AttributeTextPath, HeaderPath, AvroTextPath, AvroTextsPath))
 
 
 def is_range(filter: Filter) -> bool:

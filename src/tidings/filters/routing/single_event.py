@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.filters.paths import DataPath, Path
 from tidings.filters.payload import MISSING
 from tidings.filters.routing import generated_code
@@ -45,8 +46,15 @@ class Names(NamedTuple):
 class Single:
     """The generated functions and what they look up. Immutable once built, apart from bounded memos."""
 
-    def __init__(self, layout: TermLayout, watched: Watch = unwatched, names: Names | None = None) -> None:
-        self.reader = Reader(layout.paths, layout.exact)
+    def __init__(
+        self,
+        layout: TermLayout,
+        watched: Watch = unwatched,
+        names: Names | None = None,
+        schemas: SchemaBook = NO_SCHEMAS,
+    ) -> None:
+        self.reader = Reader(layout.paths, layout.exact, schemas)
+        self._schemas = schemas
         self._layout, self._watched = layout, watched
         self._exactly = {number: _exactly(self.reader.paths[number]) for number in layout.cuts}
         self._leaf_test = in_row(layout.numbers)
@@ -74,6 +82,7 @@ class Single:
         reader = self.reader
         known = {"decode_head": reader.heads.decode, "decode": reader.tree.decode, "empty": reader.tree.empty}
         known |= {"SMALL": SMALL, "JSON": JSON, "payload_of": payload_of, "EventRow": EventRow, "always": always}
+        known |= {"opened": reader.opened, "MISSING": MISSING, "schemas": self._schemas}
         known |= {"bisect": bisect_right, "piece": self._place}
         return known | {"tried": try_each, "looked_up": _looked_up}
 
