@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, tzinfo
 from http import HTTPStatus
-from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -27,11 +26,11 @@ from tidings.doors.hermes.views.metrics import DeliveryRates, health_shown, metr
 from tidings.doors.hermes.views.traces import FILTERED, TracedSubscription, delivered, published, undelivered
 from tidings.doors.lag import Gauges, SubscriptionLag, measured
 from tidings.doors.newest_first import newest
-from tidings.doors.start_points import marks_before
+from tidings.doors.start_points import between_times
 from tidings.events.stored import event_from
 from tidings.log.commands import Rewind
 from tidings.log.port import Entry
-from tidings.log.position import START, Marks
+from tidings.log.position import Marks, reached
 from tidings.registry.model import Subscription
 
 router = APIRouter(tags=["operations"])
@@ -54,7 +53,7 @@ _DATES = {
 async def get_metrics(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
     """Counts since the subscription exists, and rates over the last minute."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
-    lag = await asyncio.to_thread(_lag, asked, subscription)
+    lag = await _lag(asked, subscription)
     document = stored.subscription(asked.snapshot, topic, name)
     batches = await asyncio.to_thread(_batch_rate, asked, lag.lane) if document["deliveryType"] == BATCH else 0.0
     return told(metrics_shown(lag.lane, rates_of(request).of(lag.lane), lag.events, batches))
@@ -67,10 +66,10 @@ def rates_of(request: Request) -> DeliveryRates:
     return rates
 
 
-def _lag(asked: HermesRequest, subscription: Subscription) -> SubscriptionLag:
+async def _lag(asked: HermesRequest, subscription: Subscription) -> SubscriptionLag:
     parts = asked.parts
-    gauges = Gauges(parts.reader, parts.lanes, parts.delivery)
-    return measured(gauges, [subscription], parts.clock.now()).subscriptions[0]
+    gauges = Gauges(parts.reader, parts.events, parts.lanes, parts.lane_index, parts.delivery)
+    return (await measured(gauges, [subscription], parts.clock.now())).subscriptions[0]
 
 
 def _batch_rate(asked: HermesRequest, view: LaneView) -> float:
@@ -96,8 +95,8 @@ async def get_health(topic: str, name: str, request: Request, asked: HermesCalle
     """Whether the subscription keeps up, and what is wrong with its endpoint."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
     document = stored.subscription(asked.snapshot, topic, name)
-    lag = await asyncio.to_thread(_lag, asked, subscription)
-    topic_rate = await asyncio.to_thread(_topic_rate, asked, topic)
+    lag = await _lag(asked, subscription)
+    topic_rate = await _topic_rate(asked, topic)
     return told(
         health_shown(
             rates_of(request).of(lag.lane),
@@ -109,11 +108,11 @@ async def get_health(topic: str, name: str, request: Request, asked: HermesCalle
     )
 
 
-def _topic_rate(asked: HermesRequest, topic: str) -> float:
+async def _topic_rate(asked: HermesRequest, topic: str) -> float:
     """Messages published a second in the last minute, as far as they are looked through."""
     since = asked.parts.clock.now() - MINUTE * SECOND
-    number, count, oldest = stored.core_topic_of(asked.snapshot, topic).number, 0, asked.parts.clock.now()
-    for entry in islice(newest(asked.parts.reader, number), LOOKED_AT):
+    count, oldest = 0, asked.parts.clock.now()
+    async for entry in _newest(asked, topic):
         if entry.at < since:
             return count / MINUTE
         count, oldest = count + 1, entry.at
@@ -148,41 +147,55 @@ def _who(asked: HermesRequest, topic: str, name: str) -> TracedSubscription:
 async def get_trace(topic: str, name: str, message: str, asked: HermesCaller) -> Response:
     """What became of a message: when it was published, and each attempt that is kept."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
-    return told(await asyncio.to_thread(_trace, asked, subscription, _who(asked, topic, name), message))
+    return told(await _trace(asked, subscription, _who(asked, topic, name), message))
 
 
-def _trace(asked: HermesRequest, subscription: Subscription, who: TracedSubscription, message: str) -> list[dict[str, Any]]:
-    entry = _entry_of(asked, who.topic, message)
+async def _trace(
+    asked: HermesRequest, subscription: Subscription, who: TracedSubscription, message: str
+) -> list[dict[str, Any]]:
+    entry = await _entry_of(asked, who.topic, message)
     if entry is None:
         return []
     lines = published(who.topic, who.cluster, message, entry.at)
-    found = EventStatuses(asked.parts).of(subscription, entry.position)
+    found = await EventStatuses(asked.parts).of(subscription, entry.position)
     if found is not None:
         return [*lines, *delivered(who, message, found.status)]
-    if _is_filtered(asked, subscription, entry):
+    if await _is_filtered(asked, subscription, entry):
         return [*lines, who.entry(message, entry.at, FILTERED, entry.position)]
     return lines
 
 
-def _entry_of(asked: HermesRequest, topic: str, message: str) -> Entry | None:
+async def _entry_of(asked: HermesRequest, topic: str, message: str) -> Entry | None:
     """The message of this id, among the newest of its topic."""
     sought = message.encode()
-    for entry in islice(newest(asked.parts.reader, stored.core_topic_of(asked.snapshot, topic).number), LOOKED_AT):
+    async for entry in _newest(asked, topic):
         # The head is read only where the id stands in it.
         if sought in entry.head and event_from(entry.head, None).id == message:
             return entry
     return None
 
 
-def _is_filtered(asked: HermesRequest, subscription: Subscription, entry: Entry) -> bool:
+async def _newest(asked: HermesRequest, topic: str) -> AsyncIterator[Entry]:
+    """The newest messages of a topic, a bounded number of them."""
+    events, looked = asked.parts.events, 0
+    everything = await between_times(events, None, None)
+    async for page in newest(events, stored.core_topic_of(asked.snapshot, topic).number, everything):
+        for entry in page:
+            yield entry
+        looked += len(page)
+        if looked >= LOOKED_AT:
+            return
+
+
+async def _is_filtered(asked: HermesRequest, subscription: Subscription, entry: Entry) -> bool:
     """Whether routing has come to the message, and the subscription's filters kept it out."""
-    if asked.parts.lanes.routed().get(entry.position.partition, START) < entry.position.offset:
+    if not reached(await asked.parts.lanes.routed(), entry.position):
         return False
     if entry.at < subscription.created:
         return False
     topic = stored.core_topic_of(asked.snapshot, str(subscription.name.namespace.partition("/")[2]))
     question = ExplainQuestion(topic, event_from(entry.head, entry.data), entry)
-    return not all(verdict.gets for verdict in verdicts(asked.parts, question, [subscription]))
+    return not all([verdict.gets async for verdict in verdicts(asked.parts, question, [subscription])])
 
 
 @router.put(f"{_S}/retransmission", openapi_extra=_DATES)
@@ -192,7 +205,7 @@ async def retransmit(topic: str, name: str, request: Request, asked: HermesCalle
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
     body = await body_of(request)
     start = retransmission_start(body, asked.parts.clock.now(), _zone(asked))
-    marks = await asyncio.to_thread(marks_before, asked.parts.reader, start)
+    marks = await asked.parts.events.before(start)
     if not dryRun:
         await command(asked.parts, subscription.lane, asked.caller.name, Rewind(marks))
     return told({asked.parts.settings.hermes.cluster: _places(asked, topic, marks)})
