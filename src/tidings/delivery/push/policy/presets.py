@@ -1,6 +1,6 @@
 """The presets: delivery policies named after the documents that describe them. What a subscription wishes goes over them.
 
-Fields that a preset leaves out are the hub's own settings, or off. Why the core has this table: docs/decisions/015.
+Fields that a preset leaves out are the hub's own settings, or off. Why the core has this table: docs/decisions/012.
 """
 
 from __future__ import annotations
