@@ -165,7 +165,7 @@ Delivery: TypeAlias = Push | Stream | Pull
 
 
 class LaneFill(msgspec.Struct, frozen=True, kw_only=True):
-    """The lane is filled from the log: everything after these positions that the subscription may see goes through its filter of now.
+    """The lane is filled from the log: whatever the subscription may see after these positions goes through its filter of now.
 
     `number` tells one filling from the next; the rules give it. 0: a new one is wanted.
     """

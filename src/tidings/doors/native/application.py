@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from tidings import __version__
 from tidings.access.settings_checks import OPEN
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.error_answers import install
 from tidings.doors.feeds.partition_changes import Repartitioning
 from tidings.doors.native import (
     asides,
@@ -60,7 +61,7 @@ def open_door(parts: ApiParts) -> FastAPI:
     )
     app.state.parts = parts
     app.state.repartitioning = Repartitioning(parts)
-    refusals.install(app)
+    install(app, refusals.FORM)
     # What stands below a name comes first: a name may itself hold slashes.
     below = (feeds, topic_events, explain, trace, lanes, deliveries, dead_letters, policies, secrets, streams, webhooks)
     for resource in (*below, topics, subscriptions, exposures, providers, filters, apply, asides, changes, status):

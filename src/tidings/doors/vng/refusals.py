@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tidings.doors.error_form import ErrorForm
 from tidings.errors import EventFault, FilterSyntaxError, HandshakeRefused, Rejected, SinkForbidden, TidingsError, Unavailable
 from tidings.ids import random_id
 from tidings.problems import CONTENT_TYPE, status_of
@@ -101,6 +103,14 @@ def refusal_of(error: TidingsError) -> VngRefusal:
 def mistake() -> VngRefusal:
     """What is told when the hub itself made a mistake; its log has the rest."""
     return VngRefusal(HTTPStatus.INTERNAL_SERVER_ERROR, "the hub made a mistake; its log has the details")
+
+
+FORM = ErrorForm(
+    logging.getLogger("tidings.vng"),
+    of=lambda error, path: refusal_of(error),
+    plain=lambda status, detail, path: VngRefusal(status, detail),
+    mistake=lambda path: mistake(),
+)
 
 
 def _params_of(error: TidingsError) -> Sequence[EventFault]:

@@ -8,8 +8,9 @@ from fastapi import FastAPI
 
 from tidings import __version__
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.error_answers import install
 from tidings.doors.hermes.resources import dead_letters, groups, operations, providers, settings, subscriptions, topics
-from tidings.doors.hermes.resources.request import REFUSALS, install
+from tidings.doors.hermes.resources.request import FORM, REFUSALS
 from tidings.doors.hermes.views.metrics import DeliveryRates
 
 ABOUT = "The Hermes door: groups, topics, subscriptions and OAuth providers as Hermes' management has them."
@@ -30,7 +31,7 @@ def management_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.changing = asyncio.Lock()
     app.state.rates = DeliveryRates(parts.delivery, parts.clock)
-    install(app)
+    install(app, FORM)
     # Paths with words of their own come before those with names in the same place.
     for resource in (settings, groups, topics, subscriptions, operations, dead_letters, providers):
         app.include_router(resource.router)

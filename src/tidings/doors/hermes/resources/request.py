@@ -9,28 +9,25 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
+from fastapi import Depends, Request
 from starlette.responses import Response
 
 from tidings.access.authentication import address_of
 from tidings.access.cross_origin import refuse_strangers
 from tidings.access.principals import Principal, Right
 from tidings.doors import registry_changes
-from tidings.doors.allowed_methods import allowed_methods
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.error_form import ErrorForm
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.names import topic_name
 from tidings.doors.hermes.refusals import ErrorCode, HermesAnswer, HermesRefused, answer_of, mistake, refused
-from tidings.doors.shape_faults import faults_of
-from tidings.errors import InvalidDocument, Malformed, TidingsError
+from tidings.errors import Malformed
 from tidings.events import json_text
 from tidings.events.content_types import essence_of
 from tidings.events.headers import content_type_of
 from tidings.registry.model import Snapshot
 from tidings.registry.port import Document, DocumentEnd
-from tidings.server.asgi import BodyBudget, ClientLeft, read_body
+from tidings.server.asgi import BodyBudget, read_body
 
 LARGEST = 4 << 20
 BODIES = BodyBudget(16 * LARGEST)
@@ -139,54 +136,15 @@ def body_schema(*required: str, **properties: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def answer_refusal(refusal: HermesAnswer) -> Response:
-    """A refusal as a response."""
-    headers = {name.decode(): value.decode() for name, value in refusal.headers()}
-    return Response(refusal.body(), refusal.status, headers)
-
-
-def install(app: FastAPI) -> None:
-    """Answer every error of this application as Hermes does."""
-    app.add_exception_handler(HermesRefused, _hermes)
-    app.add_exception_handler(TidingsError, _ours)
-    app.add_exception_handler(RequestValidationError, _shape)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientLeft, _left)
-    app.add_exception_handler(Exception, _mistake)
-
-
-async def _hermes(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HermesRefused)
-    return answer_refusal(error.answer)
-
-
-async def _ours(request: Request, error: Exception) -> Response:
-    assert isinstance(error, TidingsError)
-    return answer_refusal(answer_of(error))
-
-
-async def _shape(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return answer_refusal(answer_of(InvalidDocument(faults_of(error.errors()))))
-
-
-async def _http(request: Request, error: Exception) -> Response:
+def _plain(status: HTTPStatus, detail: str, path: str) -> HermesAnswer:
     """As a running Hermes tells of paths and methods that it does not know."""
-    assert isinstance(error, HTTPException)
-    status = HTTPStatus(error.status_code)
-    answer = answer_refusal(HermesAnswer(status, f"HTTP {status.value} {status.phrase}", ErrorCode.OTHER))
-    answer.headers.update(error.headers or {})
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        # The router names the methods of one route only.
-        answer.headers["allow"] = allowed_methods(request)
-    return answer
+    return HermesAnswer(status, f"HTTP {status.value} {status.phrase}", ErrorCode.OTHER)
 
 
-async def _left(request: Request, error: Exception) -> Response:
-    """Whoever asked is gone; nobody reads this."""
-    return Response(status_code=HTTPStatus.BAD_REQUEST)
-
-
-async def _mistake(request: Request, error: Exception) -> Response:
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return answer_refusal(mistake())
+FORM = ErrorForm(
+    logger,
+    of=lambda error, path: answer_of(error),
+    plain=_plain,
+    mistake=lambda path: mistake(),
+    own={HermesRefused: lambda error: error.answer},
+)

@@ -9,11 +9,12 @@ from fastapi import Depends, FastAPI
 from tidings import __version__
 from tidings.config import Settings
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.error_answers import install
 from tidings.doors.horizon.documents.environment import Shelf
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.resources import breakers, events, keys, listings, payloads, rovers, subscriptions
 from tidings.doors.horizon.resources.openapi import describe
-from tidings.doors.horizon.resources.request import REFUSALS, install
+from tidings.doors.horizon.resources.request import FORM, REFUSALS
 from tidings.doors.route_parameters import only_declared
 
 ABOUT = (
@@ -37,7 +38,7 @@ def management_app(parts: ApiParts) -> FastAPI:
     app.state.parts = parts
     app.state.ground = ground_of(parts)
     app.state.shelf = Shelf(app.state.ground)
-    install(app)
+    install(app, FORM)
     for resource in (rovers, listings, subscriptions, events, breakers, payloads):
         app.include_router(resource.router, dependencies=[Depends(only_declared)])
     app.include_router(keys.router)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 from typing import NamedTuple, TypeAlias
 
@@ -13,12 +12,13 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.access.principals import Right
 from tidings.delivery.push.request.handshake import ORIGIN, consent_to
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.error_form import tried
 from tidings.doors.vng.publish.domains import AdmittedDomain, DomainLookup
 from tidings.doors.vng.publish.event_rules import REFERENCE, REFERENCE_KEY, EventChoices, faults_of
 from tidings.doors.vng.publish.stored_event import stored_event
-from tidings.doors.vng.refusals import VERSION, VngRefusal, invalid, mistake, param, refusal_of
+from tidings.doors.vng.refusals import FORM, VERSION, VngRefusal, invalid, param
 from tidings.doors.vng.resources.request import accepts
-from tidings.errors import EventFault, TidingsError
+from tidings.errors import EventFault
 from tidings.events import content_types, json_text
 from tidings.events.headers import SortedHeaders, sorted_out
 from tidings.ingest.admission import Admission, check_publisher
@@ -31,8 +31,6 @@ _CONTENT_TYPE = (b"content-type", content_types.STRUCTURED.encode())
 _OK = b"HTTP/1.1 200 OK\r\n%b: %b\r\n%b: %b\r\n" % (*_CONTENT_TYPE, *VERSION)
 _CLOUDEVENT = "application/cloudevents+json"
 _USUAL = frozenset((content_types.STRUCTURED, _CLOUDEVENT, "application/cloudevents+json; charset=UTF-8"))
-
-logger = logging.getLogger("tidings.vng")
 
 
 class PublishedEvent(NamedTuple):
@@ -66,7 +64,7 @@ class VngPublish:
             return
         began = self._parts.clock.monotonic()
         try:
-            done = await self._tried(scope, receive)
+            done = await tried(self._published(scope, receive), FORM, scope["path"])
         except ClientLeft:
             self._intake.refuse("client-left")
             return
@@ -78,17 +76,6 @@ class VngPublish:
         cycle = scope.get(CYCLE)
         if cycle is None or not answer_at_once(cycle, _OK, done.body):
             await answer(send, HTTPStatus.OK, [_CONTENT_TYPE, VERSION], done.body)
-
-    async def _tried(self, scope: Scope, receive: Receive) -> Outcome:
-        try:
-            return await self._published(scope, receive)
-        except TidingsError as error:
-            return refusal_of(error)
-        except ClientLeft:
-            raise
-        except Exception:
-            logger.exception("publishing an event failed")
-            return mistake()
 
     async def _published(self, scope: Scope, receive: Receive) -> Outcome:
         parts, headers = self._parts, scope["headers"]

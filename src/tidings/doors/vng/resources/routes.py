@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 from tidings.access.authentication import address_of
 from tidings.access.cross_origin import refuse_strangers
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.vng.refusals import VngRefusal, mistake, refusal_of
+from tidings.doors.error_form import tried
+from tidings.doors.vng.refusals import FORM, VngRefusal
 from tidings.doors.vng.resources import domains, subscriptions
 from tidings.doors.vng.resources.request import VngAnswer, VngRequest, accepts
-from tidings.errors import TidingsError
 from tidings.server.asgi import ClientLeft, Receive, Scope, Send, answer
 
 Handler: TypeAlias = Callable[..., Awaitable[VngAnswer]]
@@ -38,8 +37,6 @@ _SUBSCRIPTION: Mapping[str, Handler] = {
     "DELETE": subscriptions.delete_subscription,
 }
 _PATH = re.compile(r"/(domains|subscriptions)(?:/([^/]+))?/?")
-
-logger = logging.getLogger("tidings.vng")
 
 
 class FoundRoute(NamedTuple):
@@ -65,7 +62,7 @@ class Resources:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            done = await self._tried(scope, receive)
+            done = await tried(self._answered(scope, receive), FORM, scope["path"])
         except ClientLeft:
             return
         body = done.body() if isinstance(done, VngRefusal) else done.encoded()
@@ -74,17 +71,6 @@ class Resources:
             await send({"type": "http.response.body", "body": b""})
             return
         await answer(send, done.status, done.headers(), body)
-
-    async def _tried(self, scope: Scope, receive: Receive) -> VngAnswer | VngRefusal:
-        try:
-            return await self._answered(scope, receive)
-        except TidingsError as error:
-            return refusal_of(error)
-        except ClientLeft:
-            raise
-        except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
-            return mistake()
 
     async def _answered(self, scope: Scope, receive: Receive) -> VngAnswer | VngRefusal:
         parts, headers = self._parts, scope["headers"]
