@@ -275,6 +275,7 @@ def test_a_port_has_seven_methods_at_most(module: str) -> None:
 
 ADAPTERS = ("log/", "lanes/", "sqlite/", "delivery/push/sqlite/", "adapters.py", "serve/", "backup/", "doctor/")
 
+
 def test_only_adapters_know_that_the_embedded_log_has_one_partition() -> None:
     speaking = {
         module

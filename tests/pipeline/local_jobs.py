@@ -34,7 +34,7 @@ class LocalJobs(SparkJobs):
         self.dying = threading.Event()
 
     def run(self, table: RouteTable, ranges: Sequence[Range]) -> list[RoutedRange]:
-        routes: Any = SimpleNamespace(value=list(table.routes))
+        routes: Any = SimpleNamespace(value=table.since(None))
         work = RangeWork(self._hub, self._reader, table.revision, routes, budget=self.budget, route=self._route_closed)
         try:
             return [decoded(found) for one in ranges for found in run_ranges(work, iter([one]))]

@@ -18,6 +18,9 @@ from tidings import config
 from tidings.adapters import pipeline_parts
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable
+from tidings.events.avro.schema import AvroSchema
+from tidings.events.model import Event
+from tidings.events.stored import head_of
 from tidings.lanes.sqlite.block import REFERENCE, digest_in
 from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Aside, BodyKey, Draft
@@ -73,6 +76,14 @@ class World:
     def publish(self, *datas: Any, topic: int = 1) -> list[int]:
         """Append events with these payloads; their offsets."""
         drafts = [_draft(data, topic) for data in datas]
+        return [int(position.offset) for position in self._runner.run(self._log.append(drafts))]
+
+    def publish_avro(self, schema: AvroSchema, *values: Any, topic: int = 1) -> list[int]:
+        """Append events with these values, written by the schema; their offsets."""
+        drafts = [
+            msgspec.structs.replace(_draft(None, topic), head=_avro_head(schema), data=schema.from_value(value))
+            for value in values
+        ]
         return [int(position.offset) for position in self._runner.run(self._log.append(drafts))]
 
     def settle_log(self) -> None:
@@ -149,6 +160,11 @@ class World:
         self._runner.run(self._log.close())
         self._registry.close()
         self._runner.close()
+
+
+def _avro_head(schema: AvroSchema) -> bytes:
+    attributes: dict[str, Any] = {"specversion": "1.0", "id": "1", "source": "/shop", "type": "order"}
+    return head_of(Event({**attributes, "datacontenttype": "avro/binary"}, avro=schema.fingerprint))
 
 
 def _draft(data: Any, topic: int) -> Draft:

@@ -7,7 +7,6 @@ from typing import Any
 
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.door import reserved_addresses
-from tidings.errors import FilterSyntaxError
 from tidings.events.schema import Schema
 from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
@@ -29,15 +28,8 @@ def check_documents(parts: ApiParts, documents: Sequence[Document]) -> None:
     def parse(dialect: str, text: Any) -> object:
         # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
         from tidings import filters
-        from tidings.filters.algebra import Each
-        from tidings.filters.paths import AvroTextsPath
-        from tidings.filters.routing.predicates import leaves
 
-        parsed = filters.parse(dialect, text, parts.regex)
-        if any(isinstance(leaf.path, AvroTextsPath) for leaf in leaves(parsed) if isinstance(leaf, Each)):
-            # HER-114: accepting it would mean a subscription that never gets anything.
-            raise FilterSyntaxError("an avropath needs topics with Avro payloads, and this hub has none", expected="jsonpath")
-        return parsed
+        return filters.parse(dialect, text, parts.regex)
 
     check(documents, parse=parse, compile_schema=Schema.compiled, reserved=reserved_addresses(parts.doors))
 

@@ -95,6 +95,7 @@ class _Following:
             for route in () if change is None else change.removed:
                 self._routes.pop(route, None)
             self._routes |= dict.fromkeys(() if change is None else change.added)
-            self._routing = Routing(self._routes, self._partition, self._task.regex, self._routing)
+            schemas = () if change is None else change.schemas
+            self._routing = Routing(self._routes, self._partition, self._task.regex, self._routing, schemas)
             settle()
         return self._routing

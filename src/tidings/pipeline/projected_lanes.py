@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.stored import has_reference, without_reference
 from tidings.filters import RE2_ONLY, Filter, RegexRules
 from tidings.filters.algebra import all_of
@@ -68,14 +69,16 @@ _kind = msgspec.json.Decoder(_Kind).decode
 class Views:
     """The compiled form of many views. In its routers a lane stands for the number of a view."""
 
-    def __init__(self, views: Sequence[View], regex: RegexRules = RE2_ONLY) -> None:
+    def __init__(self, views: Sequence[View], regex: RegexRules = RE2_ONLY, schemas: SchemaBook = NO_SCHEMAS) -> None:
         self._views = views
-        self._first = Router([_spec(number, view, _at_first(view.passage)) for number, view in enumerate(views)], regex)
+        self._first = Router(
+            [_spec(number, view, _at_first(view.passage)) for number, view in enumerate(views)], regex, schemas
+        )
         stripping: dict[Projection, list[RouteSpec]] = defaultdict(list)
         for number, view in enumerate(views):
             if view.passage.scope is not None:
                 stripping[view.passage.scope].append(_spec(number, view, view.passage.filter))
-        self._stripped = {scope: Router(specs, regex) for scope, specs in stripping.items()}
+        self._stripped = {scope: Router(specs, regex, schemas) for scope, specs in stripping.items()}
 
     def route(self, batch: RoutingBatch, budget: int) -> Seen:
         """Everything of the batch up to where the budget of bytes is spent; at least one event."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tidings import filters
 from tidings.errors import FilterSyntaxError
+from tidings.events.avro.payloads import SchemaBook
 from tidings.filters import RE2_ONLY, RegexRules
 from tidings.filters.router import Matches, Router, RouteSpec, RoutingBatch
 from tidings.lanes.sqlite.block import REFERENCE
@@ -67,7 +68,8 @@ class Routing:
     """The compiled routes of one revision, for positions of one partition.
 
     Routes whose stored filter no longer parses set their events aside, with the reason. `before`: the routing of an earlier
-    revision. What both have in common is taken over, so that one changed subscription among thousands costs little.
+    revision. What both have in common is taken over, so that one changed subscription among thousands costs little. `schemas`:
+    Avro schemas that events may be written by, beside those that `before` knows.
     """
 
     def __init__(
@@ -76,8 +78,11 @@ class Routing:
         partition: Partition,
         regex: RegexRules = RE2_ONLY,
         before: Routing | None = None,
+        schemas: Iterable[str] = (),
     ) -> None:
         known = {} if before is None else before._ways
+        self._schemas: SchemaBook = SchemaBook() if before is None else before._schemas
+        self._schemas.add(schemas)
         self._ways: dict[EncodedRoute, Way] = {}
         broken, self._reasons = list[RouteSpec](), dict[int, str]()
         for encoded in routes:
@@ -91,8 +96,8 @@ class Routing:
                 self._reasons[int(route.lane)] = way
         specs = [way for way in self._ways.values() if isinstance(way, RouteSpec)]
         views = [way for way in self._ways.values() if isinstance(way, View)]
-        self._router: Router = Router(specs, regex) if before is None else before._router.updated(specs)
-        self._views = Views(views, regex) if views else None
+        self._router: Router = Router(specs, regex, self._schemas) if before is None else before._router.updated(specs)
+        self._views = Views(views, regex, self._schemas) if views else None
         self._broken = Router(broken) if broken else None
 
     def route(self, batch: RoutingBatch, offsets: Any, budget: int) -> tuple[list[RoutedRow], int]:

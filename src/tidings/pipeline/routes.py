@@ -28,16 +28,22 @@ decode_route = msgspec.json.Decoder(Route).decode
 
 @dataclass(frozen=True, slots=True)
 class RouteTable:
-    """All routes that govern positions not yet routed, as of one revision. Only the keys of `routes` count."""
+    """All routes that govern positions not yet routed, as of one revision. Only the keys of `routes` count.
+
+    `schemas`: the Avro schemas that payloads of these positions may have been written by.
+    """
 
     revision: int
     routes: Mapping[EncodedRoute, None]
+    schemas: tuple[str, ...] = ()
 
     def since(self, before: RouteTable | None) -> RouteChange:
         """What has changed since an earlier table."""
         known = {} if before is None else before.routes
         added = [route for route in self.routes if route not in known]
-        return RouteChange(self.revision, added, [route for route in known if route not in self.routes])
+        told = frozenset(() if before is None else before.schemas)
+        schemas = [schema for schema in self.schemas if schema not in told]
+        return RouteChange(self.revision, added, [route for route in known if route not in self.routes], schemas)
 
 
 class RouteChange(msgspec.Struct, frozen=True, array_like=True):
@@ -46,6 +52,7 @@ class RouteChange(msgspec.Struct, frozen=True, array_like=True):
     revision: int
     added: list[EncodedRoute]
     removed: list[EncodedRoute]
+    schemas: list[str] = []
 
 
 class Routes:
@@ -78,4 +85,5 @@ class Routes:
             touched = self._registry.renew(self._history)
         for lane in touched:
             self._lanes[lane] = [encode_route(route) for route in self._history.routes_of(lane)]
-        return RouteTable(self._history.revision, dict.fromkeys(chain.from_iterable(self._lanes.values())))
+        routes = dict.fromkeys(chain.from_iterable(self._lanes.values()))
+        return RouteTable(self._history.revision, routes, tuple(self._history.avro_schemas))

@@ -22,7 +22,7 @@ from tidings.log.ranges import Range, RangeReader
 from tidings.pipeline.live_task import LiveTask, follow
 from tidings.pipeline.route import Routing, route_range
 from tidings.pipeline.routed_rows import RoutedRange, RoutedRow, decoded, encoded
-from tidings.pipeline.routes import EncodedRoute, RouteTable
+from tidings.pipeline.routes import RouteChange, RouteTable
 from tidings.pipeline.workers import settle
 
 SparkFailed = (PySparkException, Py4JError)
@@ -40,7 +40,7 @@ class RangeWork:
     hub: str
     reader: RangeReader
     revision: int
-    routes: Broadcast[list[EncodedRoute]]
+    routes: Broadcast[RouteChange]
     regex: RegexRules = RE2_ONLY
     budget: int = BUDGET
     route: RouteRange = route_range
@@ -66,7 +66,8 @@ def _routing_for(work: RangeWork, partition: Partition) -> Routing:
     held = _held.get((work.hub, partition))
     if held is None or held.revision != work.revision:
         before = None if held is None else held.routing
-        routing = Routing(work.routes.value, partition, work.regex, before)
+        table = work.routes.value
+        routing = Routing(table.added, partition, work.regex, before, table.schemas)
         held = _held[work.hub, partition] = _Held(work.revision, routing)
         settle()
     return held.routing
@@ -80,7 +81,7 @@ class SparkJobs:
         self._hub = hub
         self._reader = reader
         self._regex = regex
-        self._sent: tuple[RouteTable, Broadcast[list[EncodedRoute]]] | None = None
+        self._sent: tuple[RouteTable, Broadcast[RouteChange]] | None = None
         self.budget = BUDGET
         self.route: RouteRange = route_range
 
@@ -99,11 +100,11 @@ class SparkJobs:
         """The task that follows a range and speaks to the driver at this address."""
         return LiveTask(wanted, self._reader, address, token, self._regex, self.budget, self.route)
 
-    def _broadcast(self, table: RouteTable) -> Broadcast[list[EncodedRoute]]:
+    def _broadcast(self, table: RouteTable) -> Broadcast[RouteChange]:
         if self._sent is None or self._sent[0] is not table:
             if self._sent is not None:
                 self._sent[1].unpersist()
-            self._sent = table, self._context.broadcast(list(table.routes))
+            self._sent = table, self._context.broadcast(table.since(None))
         return self._sent[1]
 
 

@@ -74,6 +74,11 @@ class RouteHistory:
         return self._history.lanes
 
     @property
+    def avro_schemas(self) -> Iterable[str]:
+        """The Avro schemas that events of any topic may have been written by. They never become fewer."""
+        return self._history.avro_schemas
+
+    @property
     def revision(self) -> int:
         """The newest revision that it knows."""
         return max(self._marks, default=0)
@@ -194,6 +199,7 @@ class _History:
         self._exposures: dict[Name, list[Version]] = defaultdict(list)
         self._approvals: dict[tuple[Name, Name], list[Version]] = defaultdict(list)
         self._sources: dict[Source, _Source] = {}
+        self.avro_schemas: dict[str, None] = {}
         self._asking: dict[Source, set[LaneNumber]] = defaultdict(set)
         self._named: dict[Name, set[LaneNumber]] = defaultdict(set)
         for version in sorted(versions, key=lambda version: version.since):
@@ -228,8 +234,10 @@ class _History:
     def _shelf(self, version: Version) -> list[Version]:
         """Where the versions of one thing stand, in order."""
         match version.document:
-            case Topic(name=name):
+            case Topic(name=name, avro=avro):
                 self._namespaces[name.namespace][name] = None
+                if avro is not None:
+                    self.avro_schemas |= dict.fromkeys(one.schema for one in avro.versions)
                 return self._topics[name]
             case Exposure(topic=name):
                 return self._exposures[name]
