@@ -201,6 +201,13 @@ class HorizonSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CloudEventsSettings:
+    port: int
+    default_topic: str
+    handshake: str
+
+
+@dataclass(frozen=True, slots=True)
 class HermesSettings:
     port: int
     cluster: str
@@ -262,6 +269,7 @@ class Settings:
     access: AccessSettings
     gateway: GatewaySettings
     horizon: HorizonSettings
+    cloudevents: CloudEventsSettings
     hermes: HermesSettings
     vng: VngSettings
     observe: ObserveSettings

@@ -49,7 +49,7 @@ def main() -> None:
 
 def requests(api: ApiProcess) -> Iterator[tuple[str, str, str]]:
     """Every operation with a body: method, address and content type."""
-    for door in ("/api", "/horizon"):
+    for door in ("/api", "/horizon", "/cloudevents"):
         described = api.call("GET", f"{door}/openapi.json").json
         for path, method in operations(described):
             kinds = described["paths"][path][method].get("requestBody", {}).get("content", {})

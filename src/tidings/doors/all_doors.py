@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidings.doors.cloudevents.door import DOOR as CLOUDEVENTS
 from tidings.doors.door import Door
 from tidings.doors.feeds.door import DOOR as FEEDS
 from tidings.doors.hermes.door import DOOR as HERMES
@@ -11,4 +12,4 @@ from tidings.doors.horizon.door import DOOR as HORIZON
 from tidings.doors.native.door import DOOR as NATIVE
 from tidings.doors.vng.door import DOOR as VNG
 
-DOORS: Sequence[Door] = (FEEDS, HORIZON, HERMES, VNG, NATIVE)
+DOORS: Sequence[Door] = (FEEDS, HORIZON, HERMES, VNG, CLOUDEVENTS, NATIVE)

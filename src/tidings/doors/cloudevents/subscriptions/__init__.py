@@ -1,0 +1,1 @@
+"""The CloudEvents Subscriptions API: documents read with all their faults at once, translated, shown, and changed."""
