@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.cloudevents.publish import BY_TYPE, Publish
+from tidings.doors.cloudevents.publish import BY_TYPE, CloudEventsPublish
 from tidings.server.asgi import App, Receive, Scope, Send
 
 _TOPICS = "/topics/"
@@ -23,7 +23,7 @@ class CloudEventsApplication:
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._publish = Publish(parts)
+        self._publish = CloudEventsPublish(parts)
         self._loading: asyncio.Future[Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -35,7 +35,7 @@ _ALLOWED = (b"allow", b"POST, OPTIONS")
 logger = logging.getLogger("tidings.cloudevents")
 
 
-class Publish:
+class CloudEventsPublish:
     """Answers the requests to publish paths."""
 
     def __init__(self, parts: ApiParts) -> None:

@@ -18,13 +18,13 @@ from tidings.doors.api_parts import ApiParts
 from tidings.doors.cloudevents.names import CONFIRM, PREFIX
 from tidings.doors.cloudevents.subscriptions import resource
 from tidings.doors.cloudevents.subscriptions.openapi import document
-from tidings.doors.cloudevents.subscriptions.request import Reply, SubscriptionRequest
+from tidings.doors.cloudevents.subscriptions.request import SubscriptionsReply, SubscriptionsRequest
 from tidings.doors.query_parameters import refuse_unknown
 from tidings.errors import NotFound, TidingsError
 from tidings.problems import problem_of, transport_problem, unexpected
 from tidings.server.asgi import App, ClientLeft, Receive, Scope, Send, answer, answer_problem
 
-Handler: TypeAlias = Callable[[SubscriptionRequest], Awaitable[Reply]]
+Handler: TypeAlias = Callable[[SubscriptionsRequest], Awaitable[SubscriptionsReply]]
 
 logger = logging.getLogger("tidings.cloudevents")
 
@@ -62,11 +62,11 @@ class SubscriptionsApplication:
         else:
             await answer(send, reply.status, reply.lines(), reply.body())
 
-    async def _answered(self, scope: Scope, receive: Receive) -> Reply:
+    async def _answered(self, scope: Scope, receive: Receive) -> SubscriptionsReply:
         path, method = scope["path"], scope["method"]
         prefix = PREFIX if scope.get("raw_path", b"").startswith(PREFIX.encode()) else ""
         if path == _OPENAPI:
-            return Reply(HTTPStatus.OK, document(prefix)) if method == "GET" else _not_allowed(("GET",))
+            return SubscriptionsReply(HTTPStatus.OK, document(prefix)) if method == "GET" else _not_allowed(("GET",))
         if path.startswith(CONFIRM):
             return await self._confirmed(scope, path[len(CONFIRM) :])
         for pattern, methods in _PATHS:
@@ -74,34 +74,34 @@ class SubscriptionsApplication:
             if found is None:
                 continue
             if method == "OPTIONS":
-                return Reply(HTTPStatus.OK, headers={"allow": _listed(tuple(methods))})
+                return SubscriptionsReply(HTTPStatus.OK, headers={"allow": _listed(tuple(methods))})
             handler = methods.get(method)
             if handler is None:
                 return _not_allowed(tuple(methods))
             return await handler(await self._asked(scope, receive, prefix, found.groupdict().get("id", "")))
         raise NotFound(f"there is nothing at {prefix}{path}")
 
-    async def _asked(self, scope: Scope, receive: Receive, prefix: str, id: str) -> SubscriptionRequest:
+    async def _asked(self, scope: Scope, receive: Receive, prefix: str, id: str) -> SubscriptionsRequest:
         if self._parts.trusting:
             refuse_strangers(scope["headers"])
         if scope["query_string"]:
             refuse_unknown((scope["query_string"].decode("latin-1").partition("=")[0],), ())
         caller = await self._parts.gate.identify(scope["headers"], address_of(scope))
-        return SubscriptionRequest(self._parts, caller, scope, receive, prefix, id)
+        return SubscriptionsRequest(self._parts, caller, scope, receive, prefix, id)
 
-    async def _confirmed(self, scope: Scope, secret: str) -> Reply:
+    async def _confirmed(self, scope: Scope, secret: str) -> SubscriptionsReply:
         """A sink consents by the callback that the handshake offered it (WH-13). The secret says who it is."""
         if scope["method"] not in ("GET", "POST"):
             return _not_allowed(("GET", "POST"))
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         stored = await handshakes.confirmed(self._parts, secret, headers)
-        return Reply(HTTPStatus.OK, {"subscription": stored.name.name})
+        return SubscriptionsReply(HTTPStatus.OK, {"subscription": stored.name.name})
 
 
-def _not_allowed(methods: tuple[str, ...]) -> Reply:
+def _not_allowed(methods: tuple[str, ...]) -> SubscriptionsReply:
     allowed = _listed(methods)
     problem = transport_problem(HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed", f"this path knows {allowed}")
-    return Reply(problem.status, problem, {"allow": allowed, "content-type": "application/problem+json"})
+    return SubscriptionsReply(problem.status, problem, {"allow": allowed, "content-type": "application/problem+json"})
 
 
 def _listed(methods: tuple[str, ...]) -> str:

@@ -18,7 +18,8 @@ _MEMBERS = {
     "delivery.credential.refresh": "/sinkcredential/refreshtoken",
     "delivery.credential.refresh_at": "/sinkcredential/refreshtokenendpoint",
     "delivery.signing": "/config/signing",
-    "topics": "/config/topic",
+    "source.topics": "/config/topic",
+    "source.namespace": "/config/topic",
     "filter": "/filters",
 }
 """Where the core's own words for the parts of a subscription stand in this door's documents."""

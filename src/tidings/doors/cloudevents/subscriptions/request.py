@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SubscriptionsReply:
     """What is answered. `value` None: no body."""
 
     status: int
@@ -38,7 +38,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionRequest:
+class SubscriptionsRequest:
     """Who asks for what. `prefix`: what stands before the door's paths where it was asked. `id`: what the path names."""
 
     parts: ApiParts

@@ -24,7 +24,7 @@ from tidings.doors.cloudevents.names import CONFIRM, NAMESPACE, PREFIX, subscrip
 from tidings.doors.cloudevents.subscriptions.configuration import NOW
 from tidings.doors.cloudevents.subscriptions.document import SubscriptionDocument, document_in
 from tidings.doors.cloudevents.subscriptions.faults import our_places
-from tidings.doors.cloudevents.subscriptions.request import Reply, SubscriptionRequest
+from tidings.doors.cloudevents.subscriptions.request import SubscriptionsReply, SubscriptionsRequest
 from tidings.doors.cloudevents.subscriptions.status import status_of
 from tidings.doors.cloudevents.subscriptions.translation import paper_from, shown, signing_shown, subscription_from
 from tidings.doors.delivery_commands import command
@@ -32,40 +32,40 @@ from tidings.errors import Conflict, EventFault, InvalidDocument, Malformed, Not
 from tidings.log.commands import Enable
 from tidings.registry.model import Name, NamespaceSource, Paper, Push, Snapshot, Source, Subscription, TopicsSource
 from tidings.registry.port import DocumentEnd
-from tidings.registry.rules.callback_addresses import CLOUDEVENTS
+from tidings.registry.rules.callback_addresses import STRICT
 
 GRACE, LONGEST_GRACE = 86400.0, 7 * 86400.0
 
 
-async def listed(asked: SubscriptionRequest) -> Reply:
+async def listed(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """The caller's subscriptions, as a bare array."""
     snapshot = asked.parts.snapshot
     ours = [each for name, each in sorted(snapshot.subscriptions.items()) if name.namespace == NAMESPACE]
-    return Reply(HTTPStatus.OK, await _views(asked.parts, [each for each in ours if _owns(asked.caller, each)]))
+    return SubscriptionsReply(HTTPStatus.OK, await _views(asked.parts, [each for each in ours if _owns(asked.caller, each)]))
 
 
-async def created(asked: SubscriptionRequest) -> Reply:
+async def created(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """A new subscription; it gets every event whose publishing begins after this is answered."""
     name = Name(NAMESPACE, str(uuid.uuid4()))
     document = document_in(await asked.body(), None, asked.parts.regex)
     view = await _put(asked, name, document, None)
-    return Reply(HTTPStatus.CREATED, view, {"location": f"{asked.prefix}/subscriptions/{name.name}"})
+    return SubscriptionsReply(HTTPStatus.CREATED, view, {"location": f"{asked.prefix}/subscriptions/{name.name}"})
 
 
-async def retrieved(asked: SubscriptionRequest) -> Reply:
+async def retrieved(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """One subscription."""
     (view,) = await _views(asked.parts, [_standing(asked)])
-    return Reply(HTTPStatus.OK, view)
+    return SubscriptionsReply(HTTPStatus.OK, view)
 
 
-async def replaced(asked: SubscriptionRequest) -> Reply:
+async def replaced(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """Everything of a subscription anew, but for secrets that the document leaves out."""
     standing = _standing(asked)
     document = document_in(await asked.body(), standing, asked.parts.regex)
-    return Reply(HTTPStatus.OK, await _put(asked, standing.name, document, standing))
+    return SubscriptionsReply(HTTPStatus.OK, await _put(asked, standing.name, document, standing))
 
 
-async def deleted(asked: SubscriptionRequest) -> Reply:
+async def deleted(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """End a subscription; what is on its way finishes."""
     standing = _standing(asked)
     (view,) = await _views(asked.parts, [standing])
@@ -73,10 +73,10 @@ async def deleted(asked: SubscriptionRequest) -> Reply:
     if standing.name in asked.parts.snapshot.papers:
         endings.append(DocumentEnd(Paper, standing.name))
     await registry_changes.change(asked.parts, (), endings, asked.caller.name, lambda now: _still(asked.caller, standing, now))
-    return Reply(HTTPStatus.OK, view)
+    return SubscriptionsReply(HTTPStatus.OK, view)
 
 
-async def key_rotated(asked: SubscriptionRequest) -> Reply:
+async def key_rotated(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """A new signing key; for the grace time deliveries carry the signatures of both."""
     standing = _standing(asked)
     members = await asked.members(("grace",))
@@ -87,10 +87,10 @@ async def key_rotated(asked: SubscriptionRequest) -> Reply:
     keys = rotated(push.signing, fresh, now, Instant(now + round(grace * SECOND)))
     wanted = msgspec.structs.replace(standing, delivery=msgspec.structs.replace(push, signing=keys))
     await registry_changes.put(asked.parts, [wanted], asked.caller.name, lambda at: _still(asked.caller, standing, at))
-    return Reply(HTTPStatus.OK, signing_shown(keys, now, shown_once(keys)))
+    return SubscriptionsReply(HTTPStatus.OK, signing_shown(keys, now, shown_once(keys)))
 
 
-async def enabled(asked: SubscriptionRequest) -> Reply:
+async def enabled(asked: SubscriptionsRequest) -> SubscriptionsReply:
     """Let a disabled subscription go on: where it stopped, or with what comes now. 202: it will, as soon as delivery can."""
     standing = _standing(asked)
     start = (await asked.members(("from",))).get("from", "stop")
@@ -98,11 +98,11 @@ async def enabled(asked: SubscriptionRequest) -> Reply:
         raise InvalidDocument([EventFault(0, "/from", "invalid", f"expected stop or now, found {shortened(start)}")])
     done = await command(asked.parts, standing.lane, asked.caller.name, Enable(skip=start == "now"))
     (view,) = await _views(asked.parts, [standing])
-    return Reply(HTTPStatus.OK if done else HTTPStatus.ACCEPTED, view)
+    return SubscriptionsReply(HTTPStatus.OK if done else HTTPStatus.ACCEPTED, view)
 
 
 async def _put(
-    asked: SubscriptionRequest, name: Name, document: SubscriptionDocument, standing: Subscription | None
+    asked: SubscriptionsRequest, name: Name, document: SubscriptionDocument, standing: Subscription | None
 ) -> dict[str, Any]:
     """Check, ask the sink, store: nothing is stored unless all of it went well."""
     parts, caller = asked.parts, asked.caller
@@ -111,7 +111,7 @@ async def _put(
         raise InvalidDocument([EventFault(0, "/config/start", "unsupported", refused)])
     for topic in _topics(document.configuration.source):
         caller.require(Right.SUBSCRIBE, topic)
-    await handshakes.check_sink(parts, document.sink, CLOUDEVENTS)
+    await handshakes.check_sink(parts, document.sink, STRICT)
     policy = NoSupport(parts.settings.cloudevents.handshake)
     owner = standing.owner if standing is not None else caller.name
     wanted = subscription_from(name, document, owner, standing, policy)
@@ -145,7 +145,7 @@ def _lanes(parts: ApiParts, subscriptions: Sequence[Subscription]) -> list[LaneV
     return [parts.delivery.lane(each.lane) for each in subscriptions]
 
 
-def _standing(asked: SubscriptionRequest) -> Subscription:
+def _standing(asked: SubscriptionsRequest) -> Subscription:
     """The subscription that the path names, for its owner; others learn nothing, not even that it is there (SUB-17)."""
     name = subscription_name(asked.id)
     subscription = asked.parts.snapshot.subscriptions.get(name)

@@ -91,4 +91,3 @@ def signing_shown(keys: tuple[SigningKey, ...], now: Instant, secret: str | None
     if secret is not None:
         found["secret"] = secret
     return found | ({"oldkeyuntil": rfc3339(max(ends))} if ends else {})
-
