@@ -197,6 +197,7 @@ def test_the_delivery_policy_is_read_and_changed_by_itself(api: ApiProcess) -> N
     ("member", "value"),
     [
         ("preset", "kafka"), ("ordering", "random"), ("answers", {"404": "maybe"}), ("answers", {"4oo": "retry"}),
+        ("answers", {"2xx": "give-up"}),
         ("rate", 0), ("retryFactor", 0.5), ("retryWaits", []), ("batchSize", 0), ("inflight", 0),
     ],
 )  # fmt: skip
@@ -204,6 +205,12 @@ def test_a_policy_that_says_nothing_sensible_is_refused(api: ApiProcess, member:
     api.call("PUT", "/api/topics/odd", {})
     push = {"url": "http://127.0.0.1:9/in", member: value}
     assert api.call("PUT", "/api/subscriptions/odd", {"topic": "odd", "delivery": push}).status == 400
+
+
+def test_a_policy_under_which_one_status_is_a_success_is_taken(api: ApiProcess) -> None:
+    api.call("PUT", "/api/topics/picky", {})
+    push = {"url": "http://127.0.0.1:9/in", "answers": {"2xx": "give-up", "204": "delivered"}}
+    assert api.call("PUT", "/api/subscriptions/picky", {"topic": "picky", "delivery": push}).status == 201
 
 
 @pytest.mark.parametrize(

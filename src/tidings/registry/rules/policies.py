@@ -9,7 +9,8 @@ from tidings.registry.delivery_options import BATCHING_PRESETS, PRESETS, BatchFo
 from tidings.registry.rules.faults import Fault, between
 
 DAY = 86400.0
-MEANINGS = ("delivered", "retry", "wait", "pause", "give-up", "disable")
+DELIVERED = "delivered"
+MEANINGS = (DELIVERED, "retry", "wait", "pause", "give-up", "disable")
 ANSWERS = 64
 WAITS = 100
 
@@ -65,6 +66,8 @@ def _answers(answers: Mapping[str, str]) -> Iterator[Fault]:
             yield path, "expected a status such as 404, a class such as 5xx, none, or *"
         if meaning not in MEANINGS:
             yield path, f"{meaning[:50]!r} is no meaning; known are {', '.join(MEANINGS)}"
+    if answers.get("2xx", DELIVERED) != DELIVERED and DELIVERED not in answers.values():
+        yield "delivery.answers.2xx", "no answer would mean delivered: let at least one status do so, such as 200"
 
 
 def _probe_answers(codes: tuple[int, ...]) -> Iterator[Fault]:
