@@ -34,6 +34,7 @@ SLOW = (
     "registry/test_store_properties.py",
     "doors/horizon/test_openapi.py",
     "doors/native/test_openapi.py",
+    "doors/vng/test_openapi.py",
     "doors/native/test_operating.py",
     "doors/test_dead_letter_events.py",
     "doors/horizon/test_browser.py",
