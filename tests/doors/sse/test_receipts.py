@@ -132,7 +132,6 @@ def test_of_events_with_one_id_the_oldest_is_meant(world: Streaming) -> None:
     assert again.numbers(2) == [2, 3]
 
 
-@pytest.mark.xfail(reason="now and then some entries come once more after such a kill; nothing is lost", strict=False)
 def test_what_a_client_has_seen_does_not_come_again_though_the_owner_died_before_it_saved(world: Streaming) -> None:
     lane = world.subscribe("unsaved")
     world.publish(50, lane)
@@ -143,5 +142,7 @@ def test_what_a_client_has_seen_does_not_come_again_though_the_owner_died_before
     reader.close()
     world.start_deliver()
     world.publish(1, lane, first=51)
-    assert Reader(world.api, "/api/subscriptions/unsaved/stream?limit=1", last_event_id=last).numbers(1) == [51]
+    # Kept until the end: who hangs up with the end of the answer unread may not have its last event.
+    again = Reader(world.api, "/api/subscriptions/unsaved/stream?limit=1", last_event_id=last)
+    assert again.numbers(1) == [51]
     until(lambda: world.delivery.lane(lane).delivered == 51)
