@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
@@ -20,18 +21,17 @@ from tidings.doors.explanation import ExplainQuestion, verdicts
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.documents.dates import retransmission_start
 from tidings.doors.hermes.documents.policies import BATCH
+from tidings.doors.hermes.names import PREFIX
 from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.doors.hermes.resources.request import HermesCaller, HermesRequest, body_of, told
 from tidings.doors.hermes.views.metrics import DeliveryRates, health_shown, metrics_shown
 from tidings.doors.hermes.views.traces import FILTERED, TracedSubscription, delivered, published, undelivered
-from tidings.doors.lag import Gauges, SubscriptionLag, measured
 from tidings.doors.newest_first import newest
-from tidings.doors.start_points import between_times
 from tidings.events.stored import event_from
 from tidings.log.commands import Rewind
-from tidings.log.port import Entry
-from tidings.log.position import Marks, reached
-from tidings.registry.model import Subscription
+from tidings.log.port import Between, Entry
+from tidings.log.position import START, Marks
+from tidings.registry.model import LaneFill, Subscription
 
 router = APIRouter(tags=["operations"])
 
@@ -53,10 +53,10 @@ _DATES = {
 async def get_metrics(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
     """Counts since the subscription exists, and rates over the last minute."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
-    lag = await _lag(asked, subscription)
+    view = await _view(asked, subscription)
     document = stored.subscription(asked.snapshot, topic, name)
-    batches = await asyncio.to_thread(_batch_rate, asked, lag.lane) if document["deliveryType"] == BATCH else 0.0
-    return told(metrics_shown(lag.lane, rates_of(request).of(lag.lane), lag.events, batches))
+    batches = await asyncio.to_thread(_batch_rate, asked, view) if document["deliveryType"] == BATCH else 0.0
+    return told(metrics_shown(view, rates_of(request).of(view), await _lag(asked, view), batches))
 
 
 def rates_of(request: Request) -> DeliveryRates:
@@ -66,10 +66,10 @@ def rates_of(request: Request) -> DeliveryRates:
     return rates
 
 
-async def _lag(asked: HermesRequest, subscription: Subscription) -> SubscriptionLag:
-    parts = asked.parts
-    gauges = Gauges(parts.reader, parts.events, parts.lanes, parts.lane_index, parts.delivery)
-    return (await measured(gauges, [subscription], parts.clock.now())).subscriptions[0]
+async def _lag(asked: HermesRequest, view: LaneView) -> int:
+    """Messages of the lane that are not final."""
+    backlogs = await asked.parts.lane_index.backlogs({view.lane: view.low_water})
+    return backlogs[view.lane].entries
 
 
 def _batch_rate(asked: HermesRequest, view: LaneView) -> float:
@@ -95,14 +95,13 @@ async def get_health(topic: str, name: str, request: Request, asked: HermesCalle
     """Whether the subscription keeps up, and what is wrong with its endpoint."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
     document = stored.subscription(asked.snapshot, topic, name)
-    lag = await _lag(asked, subscription)
-    topic_rate = await _topic_rate(asked, topic)
+    view = await _view(asked, subscription)
     return told(
         health_shown(
-            rates_of(request).of(lag.lane),
-            lag.events,
-            topic_rate,
-            suspended=lag.lane.state == "suspended",
+            rates_of(request).of(view),
+            await _lag(asked, view),
+            await _topic_rate(asked, topic),
+            suspended=view.state == "suspended",
             retries_client_errors=document["subscriptionPolicy"]["retryClientErrors"],
         )
     )
@@ -110,14 +109,26 @@ async def get_health(topic: str, name: str, request: Request, asked: HermesCalle
 
 async def _topic_rate(asked: HermesRequest, topic: str) -> float:
     """Messages published a second in the last minute, as far as they are looked through."""
-    since = asked.parts.clock.now() - MINUTE * SECOND
-    count, oldest = 0, asked.parts.clock.now()
+    now, count = asked.parts.clock.now(), 0
     async for entry in _newest(asked, topic):
-        if entry.at < since:
+        if entry.at < now - MINUTE * SECOND:
             return count / MINUTE
-        count, oldest = count + 1, entry.at
-    seconds = MINUTE if count < LOOKED_AT else (asked.parts.clock.now() - oldest) / SECOND
-    return count / max(seconds, 1.0)
+        count += 1
+        if count == LOOKED_AT:
+            return count / max((now - entry.at) / SECOND, 1.0)
+    return count / MINUTE
+
+
+async def _newest(asked: HermesRequest, topic: str) -> AsyncIterator[Entry]:
+    """The newest messages of a topic, newest first, at most so many as are looked through."""
+    events, count = asked.parts.events, 0
+    everything = Between({}, await events.ends())
+    async for page in newest(events, stored.core_topic_of(asked.snapshot, topic).number, everything):
+        for entry in page[: LOOKED_AT - count]:
+            yield entry
+        count += len(page)
+        if count >= LOOKED_AT:
+            return
 
 
 @router.get(f"{_S}/undelivered/last")
@@ -175,25 +186,12 @@ async def _entry_of(asked: HermesRequest, topic: str, message: str) -> Entry | N
     return None
 
 
-async def _newest(asked: HermesRequest, topic: str) -> AsyncIterator[Entry]:
-    """The newest messages of a topic, a bounded number of them."""
-    events, looked = asked.parts.events, 0
-    everything = await between_times(events, None, None)
-    async for page in newest(events, stored.core_topic_of(asked.snapshot, topic).number, everything):
-        for entry in page:
-            yield entry
-        looked += len(page)
-        if looked >= LOOKED_AT:
-            return
-
-
 async def _is_filtered(asked: HermesRequest, subscription: Subscription, entry: Entry) -> bool:
     """Whether routing has come to the message, and the subscription's filters kept it out."""
-    if not reached(await asked.parts.lanes.routed(), entry.position):
+    routed = await asked.parts.lanes.routed()
+    if routed.get(entry.position.partition, START) < entry.position.offset or entry.at < subscription.created:
         return False
-    if entry.at < subscription.created:
-        return False
-    topic = stored.core_topic_of(asked.snapshot, str(subscription.name.namespace.partition("/")[2]))
+    topic = stored.core_topic_of(asked.snapshot, subscription.name.namespace.removeprefix(PREFIX))
     question = ExplainQuestion(topic, event_from(entry.head, entry.data), entry)
     return not all([verdict.gets async for verdict in verdicts(asked.parts, question, [subscription])])
 
@@ -206,8 +204,13 @@ async def retransmit(topic: str, name: str, request: Request, asked: HermesCalle
     body = await body_of(request)
     start = retransmission_start(body, asked.parts.clock.now(), _zone(asked))
     marks = await asked.parts.events.before(start)
-    if not dryRun:
+    if not dryRun and start >= subscription.created:
         await command(asked.parts, subscription.lane, asked.caller.name, Rewind(marks))
+    elif not dryRun:
+        # Its lane never had what was published before: it is filled anew, by the filters of now.
+        async with asked.changing:
+            subscription = stored.core_subscription_of(asked.snapshot, topic, name)
+            await asked.change([msgspec.structs.replace(subscription, fill=LaneFill.beyond(marks))])
     return told({asked.parts.settings.hermes.cluster: _places(asked, topic, marks)})
 
 
