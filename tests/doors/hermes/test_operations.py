@@ -30,13 +30,20 @@ def statuses(sub: Subscribed, message: str) -> list[object]:
     return [one["status"] for one in trace(sub, message)]
 
 
+def after_creation(sub: Subscribed) -> datetime:
+    """A time between the creation of a subscription and what is published to it next."""
+    since = datetime.fromtimestamp(sub.door.get(sub.path)["modifiedAt"], UTC) + timedelta(milliseconds=500)
+    until(lambda: datetime.now(UTC) > since)
+    return since
+
+
 def test_t31_each_form_of_a_date_sends_again(door: HermesWorld) -> None:
     with Receiver() as receiver:
         sub = door.subscribed(receiver, subscriptionPolicy={"messageBackoff": 10})
+        since = after_creation(sub)
         sub.send({"n": 1}, {"n": 2})
         sub.done(delivered=2)
-        created = datetime.fromtimestamp(door.get(sub.path)["createdAt"], UTC) + timedelta(milliseconds=1)
-        plain = created.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+        plain = since.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
         forms = [plain.encode(), json.dumps(plain).encode(), json.dumps({"retransmissionDate": f"{plain}Z"}).encode()]
         dry = door.call("PUT", f"{sub.path}/retransmission?dryRun=true", forms[0])
         assert dry.status == 200
@@ -58,10 +65,10 @@ def test_t31_what_is_no_date_is_refused(door: HermesWorld, body: bytes) -> None:
 def test_t32_a_suspended_subscription_sends_again_once_it_is_active(door: HermesWorld) -> None:
     with Receiver() as receiver:
         sub = door.subscribed(receiver)
+        since = after_creation(sub)
         sub.send({"n": 1})
         sub.done(delivered=1)
         assert sub.state("SUSPENDED") == 200
-        since = datetime.fromtimestamp(door.get(sub.path)["createdAt"], UTC) + timedelta(milliseconds=1)
         assert door.call("PUT", f"{sub.path}/retransmission", since.isoformat().encode()).status == 200
         assert len(receiver.arrivals) == 1 and sub.metrics()["lag"] == "1"
         sub.send({"n": 2})
