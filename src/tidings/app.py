@@ -104,7 +104,13 @@ async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack
     parts = ApiParts(
         settings=settings,
         clock=clock,
-        gate=Authenticator(settings.access, clock, refused=refused, own_realm=settings.horizon.environment),
+        gate=Authenticator(
+            settings.access,
+            clock,
+            refused=refused,
+            own_realm=settings.horizon.environment,
+            divided=tuple(door.divided for door in DOORS if door.divided),
+        ),
         log=files.log,
         life=files.life,
         reader=files.reader,

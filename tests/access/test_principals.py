@@ -83,14 +83,16 @@ def test_rights_are_read_from_a_claim(claim: object, rights: set[str]) -> None:
         ("play", "horizon/prod", False),
         ("play", "default", True),
         ("play", "hermes", True),
+        ("play", "hermes/orders", True),
     ],
 )
 def test_a_token_of_a_realm_reaches_namespaces_of_that_realm_and_of_none(realm: str, namespace: str, reached: bool) -> None:
-    admin = Principal("root", frozenset({Right.ADMIN}), realm=realm)
+    admin = Principal("root", frozenset({Right.ADMIN}), realm=realm, divided=("horizon/",))
     assert admin.reaches(namespace) is reached
     assert admin.may(Right.READ, Name(namespace, "orders")) is reached
 
 
 def test_a_refusal_for_the_realm_says_so() -> None:
     with pytest.raises(Forbidden, match=r"token of the realm play.*expected a token of the realm prod"):
-        Principal("root", frozenset({Right.ADMIN}), realm="play").require(Right.READ, Name("horizon/prod", "orders"))
+        play = Principal("root", frozenset({Right.ADMIN}), realm="play", divided=("horizon/",))
+        play.require(Right.READ, Name("horizon/prod", "orders"))

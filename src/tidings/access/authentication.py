@@ -53,15 +53,16 @@ class Authenticator:
         fetch: Fetch = fetch,
         refused: RefusedTokens | None = None,
         own_realm: str = DEFAULT_REALM,
+        divided: tuple[str, ...] = (),
     ) -> None:
-        """`own_realm`: another name of the realm `default`."""
+        """`own_realm`: another name of the realm `default`. `divided`: see `Principal`."""
         self._refused = refused or RefusedTokens(clock)
         self._open = settings.mode == OPEN
         self._jwt = uses_jwt(settings.mode)
         self._issuers = [_Issuer(one, settings, clock, fetch) for one in _issuers(settings)] if self._jwt else []
         self._table = [_entry(token) for token in settings.tokens] if uses_tokens(settings.mode) else []
         self._clock = clock
-        self._own_realm = own_realm
+        self._own_realm, self._divided = own_realm, divided
         self._known: dict[bytes, _Known] = {}
 
     def identify_cached(self, headers: Headers) -> Principal | None:
@@ -99,8 +100,9 @@ class Authenticator:
 
     def _remember(self, digest: bytes, principal: Principal, seconds: float) -> Principal:
         self._known.pop(digest, None)
-        if principal.realm == self._own_realm:
-            principal = msgspec.structs.replace(principal, realm=DEFAULT_REALM)
+        if principal.realm:
+            realm = DEFAULT_REALM if principal.realm == self._own_realm else principal.realm
+            principal = msgspec.structs.replace(principal, realm=realm, divided=self._divided)
         if len(self._known) >= REMEMBERED:
             del self._known[next(iter(self._known))]
         self._known[digest] = _Known(principal, self._clock.monotonic() + min(seconds, REMEMBER_FOR))

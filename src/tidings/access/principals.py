@@ -32,6 +32,7 @@ class Principal(msgspec.Struct, frozen=True):
     """Somebody who is known, with rights over the topics that the patterns cover (`orders`, `orders.*`, `hermes:*`, `*`).
 
     `client_id` is the application that the token names (HOR-06); `realm` the one that it is for, empty for any.
+    Namespaces that begin with a text in `divided` (`horizon/`) are of one realm each, which the rest of the text names.
     """
 
     name: str
@@ -39,11 +40,13 @@ class Principal(msgspec.Struct, frozen=True):
     topics: tuple[str, ...] = ("*",)
     client_id: str = ""
     realm: str = ""
+    divided: tuple[str, ...] = ()
 
     def reaches(self, namespace: str) -> bool:
-        """Whether names of this namespace are for the realm of this one. Namespaces such as `horizon/prod` are of one realm."""
-        _, divided, realm = namespace.partition("/")
-        return not self.realm or not divided or realm == self.realm
+        """Whether names of this namespace are for the realm of this one, where they are of one realm at all."""
+        if not self.realm:
+            return True
+        return all(namespace == prefix + self.realm for prefix in self.divided if namespace.startswith(prefix))
 
     def may(self, right: Right, topic: Name | None = None) -> bool:
         """Whether this one has the right, and over this topic where one is meant."""
@@ -58,7 +61,7 @@ class Principal(msgspec.Struct, frozen=True):
         if not self.may(right, topic):
             where = f" {topic}" if topic is not None else ""
             if topic is not None and not self.reaches(topic.namespace):
-                realm = topic.namespace.partition("/")[2]
+                realm = topic.namespace.rpartition("/")[2]
                 raise Forbidden(
                     f"{self.name} may not {_DEED[right]}{where} with a token of the realm {self.realm}",
                     expected=f"a token of the realm {realm}",

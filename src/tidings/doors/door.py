@@ -29,7 +29,8 @@ class Door:
     write them. `claims` gives that path for a path on the common port, or None for another door's. `aliases` are further paths
     that documents of the registry give to the door.
     `owns` says whether the door's own documents decide about a namespace of topics and subscriptions; `changed_by` tells users
-    how to change them. `longest_retention` (seconds) bounds how long their events may be kept. `port` is the door's own one.
+    how to change them. `divided`: namespaces that begin so are of one realm each, and tokens of other realms do not reach them.
+    `longest_retention` (seconds) bounds how long their events may be kept. `port` is the door's own one.
     `format` names the module whose `lane_format(layout, settings)` lays out what goes out for the door's subscriptions; empty: they
     get CloudEvents. The deliver processes load it.
     """
@@ -43,6 +44,7 @@ class Door:
     owns: Callable[[str], bool] = lambda namespace: False
     changed_by: str = ""
     longest_retention: float | None = None
+    divided: str = ""
     port: Callable[[Settings], int] = lambda settings: 0
     format: str = ""
 

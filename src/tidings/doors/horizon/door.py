@@ -38,6 +38,7 @@ DOOR = Door(
     application="tidings.doors.horizon.application",
     claims=claimed,
     owns=is_ours,
+    divided=PREFIX,
     changed_by="apply the Rover or EventSpecification that asks for it",
     longest_retention=WEEK,
     format="tidings.doors.horizon.format",
