@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.port import Aside, Touched
+from tidings.log.port import Aside, Filling, Touched
 from tidings.log.position import START, LaneNumber, Marks, Partition, Position
 
 
@@ -53,10 +53,13 @@ class LanePage(NamedTuple):
     without entries, how many it has had at all.
 
     More than the number that was read after: the difference is gone. Fewer: the lane's numbers were given anew.
+    `filling`: so often the lane was filled anew, and the newest time it began at `begin`: whoever knows an older one reads on from there.
     """
 
     before: int
     entries: Sequence[LaneEntry]
+    filling: int = 0
+    begin: Mark | None = None
 
 
 class PageLimit(NamedTuple):
@@ -86,7 +89,7 @@ class Lanes(Protocol):
         """The last entry at or before a position, or at or below marks."""
 
     async def end(self, lane: LaneNumber) -> Mark:
-        """How far the lane reaches: everything that was routed before this call is at or below."""
+        """How far the lane reaches: everything that was routed before this call is at or below, or yet to be filled in."""
 
     async def work(self, since: int) -> Touched:
         """Which lanes got entries since the last call. Cheap when nothing happened."""
@@ -113,6 +116,9 @@ class LaneIndex(Protocol):
 
     async def backlogs(self, after: Mapping[LaneNumber, Mark]) -> Mapping[LaneNumber, Backlog]:
         """What lanes have after marks."""
+
+    async def fillings(self) -> Mapping[LaneNumber, Filling]:
+        """The newest filling of every lane that was ever filled from the log."""
 
     async def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
         """What routing set aside, oldest first: about `limit`, and all of one event together."""

@@ -222,7 +222,8 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     `digests` is None when every entry refers to the log's entry as it is. Else it has 16 bytes for each: the digest under
     which the entry's projected body is kept, or zeros.
-    `before` is how many entries the lane has had before this block, removed ones included; readers fill it, writers leave it.
+    `before` is how many entries the lane has had before this block, removed ones included; `begin` is where the lane begins, if it
+    was filled anew. Readers fill them, writers leave them.
     """
 
     lane: LaneNumber
@@ -233,6 +234,31 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     offsets: bytes
     digests: bytes | None = None
     before: int = -1
+    begin: LaneBegin | None = None
+
+
+class LaneBegin(NamedTuple):
+    """A lane that was filled anew begins after this offset, with the entry after this number. `filling` counts how often it was."""
+
+    filling: int
+    number: int
+    offset: Offset
+
+
+class Filling(msgspec.Struct, frozen=True, kw_only=True):
+    """A lane that is filled from the log with everything after `after`, the `number`-th time, and has come as far as `reached`.
+
+    `since`: where the subscription's own routes begin; it is not done before routing has come there. `upto`: how far it may go
+    now. `done`: routing writes the lane itself again.
+    """
+
+    lane: LaneNumber
+    number: int
+    after: Marks
+    since: Marks
+    reached: Marks
+    upto: Marks = {}
+    done: bool = False
 
 
 class BodyKey(NamedTuple):
@@ -260,13 +286,16 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
 class Routed(msgspec.Struct, frozen=True, gc=False):
     """What one routing step found: blocks ordered by (lane, first), how far it scanned, what was set aside.
 
-    `bodies` holds every projected body that a block names.
+    `bodies` holds every projected body that a block names. The lanes of `begun` lose all their entries and are filled anew. With
+    `filled`, it is a step of filling these lanes and of nothing else, and `scanned` is how far they are filled.
     """
 
     blocks: Sequence[Block]
     scanned: Marks
     aside: Sequence[Aside] = ()
     bodies: Sequence[Body] = ()
+    begun: Sequence[Filling] = ()
+    filled: frozenset[LaneNumber] = frozenset()
 
 
 class LanesWriter(Protocol):
@@ -279,7 +308,11 @@ class LanesWriter(Protocol):
         """Store blocks, bodies, asides and `scanned` in one transaction; durable when it returns.
 
         Entries at or below `routed()` are dropped first, so calling twice with the same or an overlapping range changes nothing.
+        What is routed for a lane that is being filled is kept out of it until the filling has come there: no gap, no repeat.
         """
+
+    def fillings(self) -> Mapping[LaneNumber, Filling]:
+        """The newest filling of every lane that was ever filled."""
 
     def trim(self, below: Marks) -> int:
         """Remove blocks that end at or below these marks, and bodies: their entries are gone from the log. How many blocks went."""
@@ -308,6 +341,12 @@ class Touched(msgspec.Struct, frozen=True, gc=False):
 
 class LanesReader(Protocol):
     """The reading side of lanes: delivery, status, explain."""
+
+    def begin(self, lane: LaneNumber, partition: Partition) -> LaneBegin | None:
+        """Where the lane begins, if it was ever filled from the log. Cheap."""
+
+    def fillings(self) -> Mapping[LaneNumber, Filling]:
+        """The newest filling of every lane that was ever filled."""
 
     def touched(self, after: int) -> Touched:
         """Where work is, without polling every lane. Cheap when nothing happened."""

@@ -128,6 +128,7 @@ def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> Non
     writer.write(Routed([packed(ONE, [1])], embedded(1)))
     writer.close()
     with sqlite3.connect(tmp_path / "lanes.db") as file:
+        _without_fillings(file)
         file.execute("DROP TABLE bodies")
         file.execute("DROP TABLE swept")
         file.execute("ALTER TABLE blocks RENAME COLUMN digests TO payloads")
@@ -141,12 +142,20 @@ def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> Non
     writer.close()
 
 
+def _without_fillings(file: sqlite3.Connection) -> None:
+    """As it was before lanes could be filled from the log."""
+    file.execute("DROP TABLE fillings")
+    for column in ("filling", "begin_number", "begin_offset"):
+        file.execute(f"ALTER TABLE heads DROP COLUMN {column}")
+
+
 def test_bodies_that_a_file_of_before_kept_too_long_go_after_its_upgrade(tmp_path: Path) -> None:
     old, gone = body_of(1, b"old"), body_of(2, b"gone")
     writer = SqliteLanesWriter(tmp_path)
     writer.write(Routed([], embedded(2), bodies=[old, gone]))
     writer.close()
     with sqlite3.connect(tmp_path / "lanes.db") as file:
+        _without_fillings(file)
         file.execute("DROP TABLE swept")
         file.execute("PRAGMA user_version = 2")
     file.close()

@@ -24,6 +24,7 @@ from tidings.delivery.push.policy.decision import (
 from tidings.delivery.push.policy.policy import Policy
 from tidings.delivery.push.records.causes import TIMEOUTS, target_of
 from tidings.delivery.push.store import Attempted, Burial, LaneTally
+from tidings.lanes.port import Mark
 from tidings.log.position import Position, last_place, place_after, place_before
 from tidings.observe.part_status import BUCKETS, PartStatus
 from tidings.registry.delivery_options import Tracking
@@ -105,6 +106,13 @@ class Outcomes:
             self._record(lane, item, "expired", self._now(), Outcome(cause=EXPIRED), lane.policy)
             if item.again:
                 self._ledger.released(lane, item.position)
+
+    def begun_anew(self, lane: PushLane, begin: Mark) -> None:
+        """The lane goes on from another place, where it begins now. Saved together, so a crash does it once."""
+        if lane.state.rewind(begin):
+            self._ledger.leaving(lane, None)
+        lane.forget_read()
+        self._ledger.touch(lane)
 
     def missed(self, lane: PushLane, count: int, after: Position, end: Position | None) -> None:
         """Retention removed entries of the lane after one place, and before `end` if one follows, before they were read.

@@ -93,6 +93,9 @@ class Refills:
     def _place(self, lane: PushLane, window: Window, after: Mark, page: LanePage, parcels: Sequence[Parcel]) -> None:
         """Put what was read where it is taken from; note what is gone."""
         state = lane.state
+        if page.begin is not None and page.filling > state.filling:
+            self._begin_anew(lane, page.filling, page.begin)
+            return
         if page.before < after.number:
             logger.warning("lane %s was made anew: its entries are numbered again", lane.name)
             state.renumber(after.number - page.before)
@@ -107,6 +110,11 @@ class Refills:
             self._gone(lane, window, window.last, window.last_place)
         elif page.before > after.number and not window.ready:
             self._gone(lane, window, page.before, None)
+
+    def _begin_anew(self, lane: PushLane, filling: int, begin: Mark) -> None:
+        """The lane was filled from the log: what was open or read is of the entries that it had before, and is left."""
+        lane.state.filling = filling
+        self._outcomes.begun_anew(lane, begin)
 
     def _gone(self, lane: PushLane, window: Window, upto: int, place: Position | None) -> None:
         after = window.place

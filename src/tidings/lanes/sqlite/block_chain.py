@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tidings.log.port import Block
-from tidings.log.position import LaneNumber, Offset, Partition
+from tidings.lanes.sqlite.fillings import FILLINGS
+from tidings.log.port import Block, LaneBegin
+from tidings.log.position import START, LaneNumber, Offset, Partition
 from tidings.sqlite.files import FileKind
 
 STATION_EVERY = 32
@@ -28,10 +29,13 @@ _BODIES = """CREATE TABLE bodies (
 _SWEPT = """CREATE TABLE swept (
   topic INTEGER NOT NULL, partition INTEGER NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID"""
 
+_HEAD = "block, total, number, filling, begin_number, begin_offset"
+_BEGINS = ("filling", "begin_number", "begin_offset")
+
 LANES = FileKind(
     name="the lanes file",
     application_id=0x54444C4E,
-    version=3,
+    version=4,
     schema=(
         # AUTOINCREMENT: an id is never given twice, so the name of a removed block never means another one.
         """CREATE TABLE blocks (
@@ -40,7 +44,8 @@ LANES = FileKind(
              before INTEGER NOT NULL, offsets BLOB NOT NULL, digests BLOB)""",
         """CREATE TABLE heads (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, block INTEGER NOT NULL, total INTEGER NOT NULL,
-             number INTEGER NOT NULL, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
+             number INTEGER NOT NULL, filling INTEGER NOT NULL DEFAULT 0, begin_number INTEGER NOT NULL DEFAULT 0,
+             begin_offset INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (lane, partition)) WITHOUT ROWID""",
         """CREATE TABLE stations (
              lane INTEGER NOT NULL, partition INTEGER NOT NULL, last INTEGER NOT NULL, block INTEGER NOT NULL,
              PRIMARY KEY (lane, partition, last)) WITHOUT ROWID""",
@@ -51,8 +56,16 @@ LANES = FileKind(
              PRIMARY KEY (partition, "offset", lane)) WITHOUT ROWID""",
         _BODIES,
         _SWEPT,
+        FILLINGS,
     ),
-    upgrades={1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES), 2: (_SWEPT,)},
+    upgrades={
+        1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES),
+        2: (_SWEPT,),
+        3: (
+            *(f"ALTER TABLE heads ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0" for name in _BEGINS),
+            FILLINGS,
+        ),
+    },
 )
 
 _WALK = """
@@ -85,11 +98,21 @@ def lanes_file(folder: Path) -> Path:
 
 
 class LaneHead(NamedTuple):
-    """The newest block of a lane: its id, how many entries and blocks the lane has had up to it."""
+    """The newest block of a lane: its id, how many entries and blocks the lane has had up to it.
+
+    `filling`: how often the lane was filled anew; then it begins after an entry number and an offset.
+    """
 
     block: int = 0
     total: int = 0
     number: int = 0
+    filling: int = 0
+    begin_number: int = 0
+    begin_offset: Offset = START
+
+    @property
+    def begin(self) -> LaneBegin | None:
+        return LaneBegin(*self[3:]) if self.filling else None
 
 
 class FoundBlock(NamedTuple):
@@ -101,15 +124,13 @@ class FoundBlock(NamedTuple):
 
 def heads(connection: sqlite3.Connection) -> dict[tuple[LaneNumber, Partition], LaneHead]:
     """The newest block of every lane."""
-    rows = connection.execute("SELECT lane, partition, block, total, number FROM heads")
-    return {(lane, partition): LaneHead(block, total, number) for lane, partition, block, total, number in rows}
+    rows = connection.execute(f"SELECT lane, partition, {_HEAD} FROM heads")
+    return {(lane, partition): LaneHead(*head) for lane, partition, *head in rows}
 
 
 def head(connection: sqlite3.Connection, lane: LaneNumber, partition: Partition) -> LaneHead:
     """The newest block of one lane."""
-    row = connection.execute(
-        "SELECT block, total, number FROM heads WHERE lane = ? AND partition = ?", (lane, partition)
-    ).fetchone()
+    row = connection.execute(f"SELECT {_HEAD} FROM heads WHERE lane = ? AND partition = ?", (lane, partition)).fetchone()
     return LaneHead(*row) if row else LaneHead()
 
 

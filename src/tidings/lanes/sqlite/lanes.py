@@ -18,7 +18,7 @@ from tidings.events.stored import without_reference
 from tidings.lanes.port import Backlog, FoundEntry, LaneEntry, LanePage, Mark, PageLimit, StoredEntry
 from tidings.lanes.sqlite.block import DIGEST, REFERENCE, offsets_of
 from tidings.lanes.sqlite.reader import SqliteLanesReader
-from tidings.log.port import Aside, Block, BodyKey, LogReader, Touched
+from tidings.log.port import Aside, Block, BodyKey, Filling, LaneBegin, LogReader, Touched
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position
 
 CACHE_BYTES = 4 << 20
@@ -39,13 +39,13 @@ class EmbeddedLanes:
         self._blocks = LastBlocks()
 
     async def read(self, lane: LaneNumber, after: Mark, limit: PageLimit) -> LanePage:
-        block = self._blocks.around(lane, after.position.offset) or self._block_after(lane, after.position.offset)
+        block = self._around(lane, after.position.offset) or self._block_after(lane, after.position.offset)
         if block is None:
             total = self._lanes.total(lane, EMBEDDED)
             # Either everything was read, or the rest is gone, or a block has come just now.
             block = self._block_after(lane, after.position.offset) if total != after.number else None
             if block is None:
-                return LanePage(total, ())
+                return _page(total, (), self._lanes.begin(lane, EMBEDDED))
         offsets = self._blocks.offsets(block)
         begin = bisect_right(offsets, after.position.offset)
         chosen = offsets[begin : begin + limit.entries]
@@ -54,7 +54,7 @@ class EmbeddedLanes:
         else:
             wanted = [(offset, _digest(block, begin + n)) for n, offset in enumerate(chosen)]
         entries = self._joined(wanted, block.before + begin + 1)
-        return LanePage(block.before + begin, entries[: _fitting(entries, limit.bytes)])
+        return _page(block.before + begin, entries[: _fitting(entries, limit.bytes)], block.begin)
 
     async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
         digests = self._digests(lane, [mark.position.offset for mark in marks])
@@ -77,14 +77,25 @@ class EmbeddedLanes:
 
     async def end(self, lane: LaneNumber) -> Mark:
         # Routed first: entries up to there are all in the lane, and are counted.
-        routed = Position(EMBEDDED, self._lanes.routed().get(EMBEDDED, START))
-        return (await self.find(lane, routed)).mark
+        routed = self._lanes.routed().get(EMBEDDED, START)
+        filling = self._lanes.fillings().get(lane)
+        if filling is not None and not filling.done:
+            routed = filling.reached.get(EMBEDDED, START)
+        return (await self.find(lane, Position(EMBEDDED, routed))).mark
 
     async def work(self, since: int) -> Touched:
         return self._lanes.touched(since)
 
     async def routed(self) -> Marks:
         return self._lanes.routed()
+
+    async def fillings(self) -> Mapping[LaneNumber, Filling]:
+        return self._lanes.fillings()
+
+    def _around(self, lane: LaneNumber, offset: Offset) -> Block | None:
+        """The block that was read last, if the lane was not filled anew since."""
+        block = self._blocks.around(lane, offset)
+        return block if block is None or block.begin == self._lanes.begin(lane, EMBEDDED) else None
 
     async def newest(self, lane: LaneNumber, upto: Mark, limit: int) -> Sequence[Mark]:
         found: list[Mark] = []
@@ -203,6 +214,12 @@ class Cache:
     def add(self, content: Content, stored: StoredEntry) -> None:
         self._kept[content] = stored
         self._bytes += OVERHEAD + len(stored.head) + len(stored.data or b"")
+
+
+def _page(before: int, entries: Sequence[LaneEntry], begin: LaneBegin | None) -> LanePage:
+    if begin is None:
+        return LanePage(before, entries)
+    return LanePage(before, entries, begin.filling, Mark(begin.number, Position(EMBEDDED, begin.offset)))
 
 
 def _digest(block: Block, at: int) -> bytes:

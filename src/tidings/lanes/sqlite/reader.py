@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import msgspec
+
 from tidings.errors import LogUnavailable
 from tidings.lanes.sqlite.block import count_above
 from tidings.lanes.sqlite.block_chain import LANES, FoundBlock, head, lanes_file, walk, walk_back
-from tidings.log.port import Aside, Block, BodyKey, Touched
+from tidings.lanes.sqlite.fillings import read
+from tidings.log.port import Aside, Block, BodyKey, Filling, LaneBegin, Touched
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 from tidings.sqlite.shared_reader import SharedReader
 
@@ -50,13 +53,25 @@ class SqliteLanesReader:
         """See `LanesReader.blocks`."""
         found: list[FoundBlock] = []
         with self._snapshot() as connection:
-            end = head(connection, lane, partition).total
-            while len(found) < limit and (not found or found[-1].total < end):
+            newest = head(connection, lane, partition)
+            while len(found) < limit and (not found or found[-1].total < newest.total):
                 more = walk(connection, lane, partition, found[-1].block.last if found else after, limit - len(found))
                 if not more:
                     break
                 found += more
+        if newest.filling:
+            return [msgspec.structs.replace(item.block, begin=newest.begin) for item in found]
         return [item.block for item in found]
+
+    def begin(self, lane: LaneNumber, partition: Partition) -> LaneBegin | None:
+        """See `LanesReader.begin`."""
+        with self._snapshot() as connection:
+            return head(connection, lane, partition).begin
+
+    def fillings(self) -> Mapping[LaneNumber, Filling]:
+        """See `LanesReader.fillings`. What one may go up to is what is routed."""
+        with self._snapshot() as connection:
+            return read(connection)
 
     def blocks_back(self, lane: LaneNumber, upto: Offset, partition: Partition, entries: int) -> Sequence[Block]:
         """The last blocks that begin at or before `upto`, newest first: as many as hold about so many entries."""

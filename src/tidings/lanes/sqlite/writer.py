@@ -10,17 +10,19 @@ import sqlite3
 import struct
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from tidings.lanes.sqlite.block import within
 from tidings.lanes.sqlite.block_chain import LANES, STATION_EVERY, LaneHead, heads, lanes_file
 from tidings.lanes.sqlite.bodies import OffsetSpan, lost_of, lost_since, next_offsets, note_swept, remove_at, swept
+from tidings.lanes.sqlite.fillings import Fillings, store
 from tidings.lanes.sqlite.reader import ALL_LANES, SqliteLanesReader
-from tidings.log.port import Aside, Block, Body, Remains, Routed
-from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
+from tidings.log.port import Aside, Block, Body, Filling, Remains, Routed
+from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Partition, Position
 from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.retention import SLICE_ROWS, give_back_pages
 from tidings.log.wake import Bell
@@ -34,6 +36,17 @@ _TOUCH_ROWS = 10_000
 _TOUCH_LANES = 1_000_000
 _BLOCK_OVERHEAD = 80
 _REASON_CHARS = 500
+
+
+class StoredRows(NamedTuple):
+    """What one transaction writes. The lanes `begun` lose their entries."""
+
+    blocks: Sequence[Block]
+    bodies: Sequence[Body]
+    asides: Sequence[Aside]
+    scanned: Marks
+    fillings: Sequence[Filling] = ()
+    begun: Sequence[Filling] = ()
 
 
 class SqliteLanesWriter:
@@ -65,16 +78,47 @@ class SqliteLanesWriter:
         with self._turn():
             self._file.check()
             self._load()
-            blocks = _in_order(self._new_blocks(routed))
+            if routed.begun or routed.filled:
+                self._fill(routed)
+                return
+            routed_blocks = _in_order(self._new_blocks(routed))
+            blocks = [block for block in routed_blocks if not self._fillings.keeps_back(block.lane)]
             asides = [aside for aside in routed.aside if self._is_new(aside.position, routed.scanned)]
             bodies = [body for body in routed.bodies if self._is_new(body.key.position, routed.scanned)]
             if not blocks and not asides and not self._advances(routed.scanned):
                 return
-            self._loaded = False
-            self._store(blocks, bodies, asides, routed.scanned)
-            self._loaded = True
-            self._bell.ring()
-            self._wal.committed(sum(map(_size, blocks)) + sum(len(body.data) for body in bodies))
+            self._commit(StoredRows(blocks, bodies, asides, routed.scanned))
+            self._fillings.hold(block for block in routed_blocks if self._fillings.keeps_back(block.lane))
+
+    def fillings(self) -> Mapping[LaneNumber, Filling]:
+        """See `LanesWriter.fillings`."""
+        with self._turn():
+            self._load()
+            return self._fillings.all(self._routed)
+
+    def _fill(self, routed: Routed) -> None:
+        """A step of filling lanes. What was held back of those that are done now follows in the same transaction."""
+        fillings, reached = self._fillings.open(routed.filled), routed.scanned.get(EMBEDDED, START)
+        steps = [self._fillings.stepped(one, reached, self._routed.get(EMBEDDED, START)) for one in fillings.values()]
+        blocks = [
+            new
+            for block in routed.blocks
+            if block.lane in fillings
+            and (new := within(block, fillings[block.lane].reached.get(EMBEDDED, START), reached)) is not None
+        ]
+        blocks += [block for step, _ in steps if step.done for block in self._fillings.held(step.lane)]
+        asides = [aside for aside in routed.aside if aside.lane in fillings]
+        begun = self._fillings.fresh(routed.begun)
+        rows = StoredRows(_in_order(blocks), routed.bodies, asides, {}, [*begun, *(step for step, _ in steps)], begun)
+        self._commit(rows)
+        self._fillings.committed([*((one, None) for one in begun), *steps])
+
+    def _commit(self, rows: StoredRows) -> None:
+        self._loaded = False
+        self._store(rows)
+        self._loaded = True
+        self._bell.ring()
+        self._wal.committed(sum(map(_size, rows.blocks)) + sum(len(body.data) for body in rows.bodies))
 
     def trim(self, below: Marks) -> int:
         """See `LanesWriter.trim`."""
@@ -131,7 +175,9 @@ class SqliteLanesWriter:
         roll_back(self._connection)
         self._routed: dict[Partition, Offset] = dict(self._connection.execute("SELECT partition, upto FROM routed").fetchall())
         self._heads = heads(self._connection)
-        self._last_id = max((found.block for found in self._heads.values()), default=0)
+        self._fillings = Fillings(self._connection)
+        # The newest block may be of a lane that has begun anew since.
+        self._last_id: int = self._connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()[0]
         rows = self._connection.execute("SELECT number, length(lanes) / 4 FROM touches ORDER BY number")
         self._touches: deque[tuple[int, int]] = deque(rows.fetchall())
         self._touched_lanes = sum(count for _, count in self._touches)
@@ -151,22 +197,35 @@ class SqliteLanesWriter:
     def _advances(self, scanned: Marks) -> bool:
         return any(upto > self._routed.get(partition, START) for partition, upto in scanned.items())
 
-    def _store(self, blocks: Sequence[Block], bodies: Sequence[Body], asides: Sequence[Aside], scanned: Marks) -> None:
+    def _store(self, wanted: StoredRows) -> None:
         """One transaction. What is kept in memory follows only after the commit."""
-        rows, newest, stations = self._chained(blocks)
-        routed = {partition: max(upto, self._routed.get(partition, START)) for partition, upto in scanned.items()}
+        begun = {(one.lane, EMBEDDED): self._begun(one) for one in wanted.begun}
+        rows, newest, stations = self._chained(wanted.blocks)
+        newest = {**begun, **newest}
+        routed = {partition: max(upto, self._routed.get(partition, START)) for partition, upto in wanted.scanned.items()}
         with transaction(self._connection):
             insert = self._connection.executemany
+            insert("DELETE FROM stations WHERE lane = ? AND partition = ?", list(begun))
+            store(self._connection, wanted.fillings)
             insert("INSERT INTO blocks VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
-            insert("INSERT OR REPLACE INTO heads VALUES (?,?,?,?,?)", [(*lane, *found) for lane, found in newest.items()])
+            insert("INSERT OR REPLACE INTO heads VALUES (?,?,?,?,?,?,?,?)", [(*lane, *found) for lane, found in newest.items()])
             insert("INSERT INTO stations VALUES (?,?,?,?)", stations)
-            insert("INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)", [(*b.key.position, b.key.digest, b.data) for b in bodies])
-            insert("INSERT OR IGNORE INTO asides VALUES (?,?,?,?)", map(_aside_row, asides))
+            insert(
+                "INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)",
+                [(*b.key.position, b.key.digest, b.data) for b in wanted.bodies],
+            )
+            insert("INSERT OR IGNORE INTO asides VALUES (?,?,?,?)", map(_aside_row, wanted.asides))
             insert("INSERT OR REPLACE INTO routed VALUES (?,?)", list(routed.items()))
             self._touch(newest)
         self._routed.update(routed)
         self._heads.update(newest)
         self._last_id += len(rows)
+
+    def _begun(self, filling: Filling) -> LaneHead:
+        """The head of a lane that begins anew: no entries, and numbers that go on."""
+        before = self._heads.get((filling.lane, EMBEDDED), LaneHead())
+        begin_offset = filling.after.get(EMBEDDED, START)
+        return before._replace(block=0, filling=filling.number, begin_number=before.total, begin_offset=begin_offset)
 
     def _chained(
         self, blocks: Sequence[Block]
@@ -178,7 +237,7 @@ class SqliteLanesWriter:
         for number, block in enumerate(blocks, self._last_id + 1):
             lane = (block.lane, block.partition)
             before = newest.get(lane) or self._heads.get(lane) or LaneHead()
-            after = newest[lane] = LaneHead(number, before.total + block.count, before.number + 1)
+            after = newest[lane] = before._replace(block=number, total=before.total + block.count, number=before.number + 1)
             span = (block.first, block.last, block.count)
             rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.digests))
             if after.number % STATION_EVERY == 0:

@@ -51,6 +51,7 @@ class SavedState(msgspec.Struct, frozen=True, array_like=True):
     breaker: Breaker = CLOSED
     paced: Sequence[tuple[float, int]] = ()
     letters: int = 0
+    filling: int = 0
 
 
 def encode(state: LaneState) -> bytes:
@@ -58,7 +59,8 @@ def encode(state: LaneState) -> bytes:
     windows = [(Mark(one.cursor, one.place), Mark(one.last, one.last_place)) for one in state.windows]
     fresh = [*map(_row, state.fresh.values())]
     stops = (state.suspended, state.disabled, state.paused_until, state.failing_since)
-    return msgspec.msgpack.encode(SavedState(FORM, windows, fresh, *stops, state.breaker, state.paced, state.letters))
+    rest = (state.breaker, state.paced, state.letters, state.filling)
+    return msgspec.msgpack.encode(SavedState(FORM, windows, fresh, *stops, *rest))
 
 
 def encode_item(item: Item) -> bytes:
@@ -82,7 +84,7 @@ def decode(body: bytes, rows: Iterable[bytes] = (), limit: int = OPEN_LIMIT) -> 
     state.disabled = saved.disabled
     state.paused_until, state.failing_since = Instant(saved.paused_until), Instant(saved.failing_since)
     state.breaker = saved.breaker
-    state.paced, state.letters = saved.paced, saved.letters
+    state.paced, state.letters, state.filling = saved.paced, saved.letters, saved.filling
     kept = [_item(_row_in(row), kept=True) for row in rows]
     state.restore([*kept, *(_item(row, kept=False) for row in saved.fresh)])
     return state

@@ -44,7 +44,7 @@ class LaneState:
     `disabled` is why nothing is sent until somebody enables it, `paused_until` until when the endpoint asked for nothing,
     `failing_since` when the failures began that no success has ended yet (0: none), `paced` when the last attempts were, where
     their number in a minute is bounded. `letters` is how many dead letters are to be sent again and wait for room on the
-    redelivery list. `fresh` are open items that are saved with the lane, `changed` and `removed` what is to be
+    redelivery list. `filling` is how often the lane was filled anew, as far as this state knows. `fresh` are open items that are saved with the lane, `changed` and `removed` what is to be
     saved of the others.
     """
 
@@ -53,6 +53,7 @@ class LaneState:
         *(
             "disabled",
             "failing_since",
+            "filling",
             "fresh",
             "letters",
             "limit",
@@ -82,6 +83,7 @@ class LaneState:
         self.breaker = CLOSED
         self.paced: Sequence[tuple[float, int]] = ()
         self.letters = 0
+        self.filling = 0
         self.fresh: dict[int, Item] = {}
         self.changed: dict[int, Item] = {}
         self.removed: set[int] = set()
