@@ -27,21 +27,24 @@ def add_to(app: typer.Typer) -> None:
             str, typer.Option("--from", help="Where to begin: first, last, or a cursor that was printed.")
         ] = "last",
         count: Annotated[int | None, typer.Option("--count", "-n", help="Stop after this many events.")] = None,
+        as_bytes: Annotated[
+            bool, typer.Option("--bytes", help="Avro payloads as the bytes that are stored, not as JSON.")
+        ] = False,
         follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Wait for more events.")] = True,
     ) -> None:
         """Print the events of a topic as they come."""
         colored = sys.stdout.isatty()
-        for seen, entry in enumerate(entries(hub.client, topic, start, follow=follow), 1):
+        for seen, entry in enumerate(entries(hub.client, topic, start, follow=follow, as_bytes=as_bytes), 1):
             print_json(entry) if hub.json else print(shaped(entry, colored=colored), flush=True)
             if count is not None and seen >= count:
                 return
 
 
-def entries(client: HubClient, topic: str, start: str, *, follow: bool) -> Any:
+def entries(client: HubClient, topic: str, start: str, *, follow: bool, as_bytes: bool = False) -> Any:
     """The entries of a topic after a cursor, one by one; with `follow` it waits for more and never ends."""
     after = {"first": "_first", "last": "_last"}.get(start, start)
     while True:
-        query = {"after": after, "limit": _PAGE, "wait": _WAIT if follow else None}
+        query = {"after": after, "limit": _PAGE, "wait": _WAIT if follow else None, "payload": "bytes" if as_bytes else None}
         found = 0
         for line in client.lines(f"/api/topics/{segment(topic)}/events", query):
             after = line["cursor"]

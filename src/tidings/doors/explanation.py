@@ -16,7 +16,7 @@ from tidings.log.position import LaneNumber, Position, marks_below, place_before
 from tidings.registry.model import ApprovalState, Route, Subscription, Topic
 
 if TYPE_CHECKING:
-    from tidings.filters import Explanation, RegexRules
+    from tidings.filters import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ async def verdicts(
         elif route is None:
             yield RouteVerdict(subscription, False, _why_not_in_force(parts, question, subscription))
         else:
-            yield _judged(subscription, route, question.event, parts.regex)
+            yield _judged(subscription, route, question.event, parts)
 
 
 async def _asides(parts: ApiParts, question: ExplainQuestion) -> Mapping[LaneNumber | None, str]:
@@ -96,24 +96,24 @@ def holds_at(route: Route, position: Position) -> bool:
     return not reached(route.since, position) and (route.until is None or reached(route.until, position))
 
 
-def _judged(subscription: Subscription, route: Route, event: Event, regex: RegexRules) -> RouteVerdict:
+def _judged(subscription: Subscription, route: Route, event: Event, parts: ApiParts) -> RouteVerdict:
     # Imported late: the router behind it needs numpy, which nobody who only publishes should wait for.
     from tidings import filters
     from tidings.filters.route_steps import Stop, projected, through
     from tidings.registry.route_steps import passage_of
 
     try:
-        passage = passage_of(route, regex)
+        passage = passage_of(route, parts.regex)
     except FilterSyntaxError as error:
         return RouteVerdict(subscription, False, f"its filter cannot be evaluated and its events are set aside: {error}")
     # Only what the scope leaves may be told: the conditions before it look at what the subscriber must not see.
     seen = projected(passage.scope, event)
-    stop = through(passage, event)
+    stop = through(passage, event, parts.current.schemas)
     if stop in (Stop.SCOPE, Stop.NOT_JSON) or seen is None:
         return RouteVerdict(subscription, False, str(stop))
     if passage.filter is None:
         return RouteVerdict(subscription, True, "it has no filter: every event of its topics goes to it")
-    explanation = filters.explain(passage.filter, seen)
+    explanation = filters.explain(passage.filter, seen, parts.current.schemas)
     return RouteVerdict(subscription, explanation.matched, str(explanation), explanation)
 
 

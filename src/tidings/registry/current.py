@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from tidings.events.avro.payloads import SchemaBook
 from tidings.registry.model import Snapshot
 from tidings.registry.port import RegistryReader
 
@@ -19,6 +20,9 @@ class CurrentRegistry:
         self._reader = reader
         self._lock = threading.Lock()
         self._held = reader.snapshot()
+        self.schemas = SchemaBook()
+        """The Avro schemas that events of topics in force were written by."""
+        self._learn()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -31,4 +35,9 @@ class CurrentRegistry:
             if self._reader.revision() == self._held.revision:
                 return False
             self._held = self._reader.snapshot()
+            self._learn()
             return True
+
+    def _learn(self) -> None:
+        avro = [topic.avro for topic in self._held.topics.values() if topic.avro is not None]
+        self.schemas.add(one.schema for payload in avro for one in payload.versions)

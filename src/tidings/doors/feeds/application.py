@@ -21,9 +21,9 @@ from tidings.doors.feeds.door import PREFIX
 from tidings.doors.feeds.feed_list import listing
 from tidings.doors.feeds.feed_lookup import Feeds, OpenFeed
 from tidings.doors.feeds.kept_cursors import CursorKeeping, consumer_of
-from tidings.doors.feeds.query import Query
+from tidings.doors.feeds.query import Query, wants_bytes
 from tidings.doors.feeds.refusals import FeedRefused, refused, stopping, wrong_method
-from tidings.doors.feeds.request import FeedRequest, asked_v1, asked_v2
+from tidings.doors.feeds.request import FeedRequest, asked_v1, asked_v2, showing
 from tidings.doors.feeds.response import FeedResponse
 from tidings.doors.feeds.wait_seats import Waits
 from tidings.errors import TidingsError
@@ -84,6 +84,7 @@ class FeedsApplication:
         if events or "n" in query:
             _only(scope["method"], "GET")
             asked = await (asked_v2 if events else asked_v1)(feed, query, self._keeping.stored(by, feed))
+            asked = asked if wants_bytes(query) else showing(asked, self._parts.current.schemas)
             await self._events(by, asked, scope, send)
             return
         _only(scope["method"], "GET", "HEAD")

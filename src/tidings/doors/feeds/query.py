@@ -23,7 +23,7 @@ MOST_DIGITS = 1000
 
 KNOWN = (
     *("n", "cursor", "token", "partition", "pagesizehint", "wait", "event-types", "skip-event-types", "headers"),
-    *("cursorset", "store_cursor", "resume"),
+    *("cursorset", "store_cursor", "resume", "payload"),
 )
 
 _CURSOR_N = re.compile(r"cursor(0|[1-9]\d{0,5})", re.ASCII)
@@ -117,6 +117,14 @@ def types_of(query: Query) -> Types | None:
 def headers_of(query: Query) -> frozenset[str]:
     """`headers`: names in lower case, split on commas (ZEH-10)."""
     return frozenset(name.strip().lower() for name in (query.one("headers") or "").split(",") if name.strip())
+
+
+def wants_bytes(query: Query) -> bool:
+    """`payload`: whether Avro payloads come as the bytes that are stored, not as JSON. Raises Refused."""
+    form = query.one("payload") or "json"
+    if form not in ("json", "bytes"):
+        raise refused("payload-invalid", f"{form[:40]!r} is no form of payloads; expected json or bytes")
+    return form == "bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ TITLES: Mapping[str, str] = {
     "partition-unknown": "There is no such partition",
     "pagesize-invalid": "This is no page size",
     "wait-invalid": "This is no time to wait",
+    "payload-invalid": "That is not a form of payloads",
     "types-conflict": "Wanted and unwanted types exclude each other",
     "cursorset-invalid": "This is no cursor set",
     "cursorset-limit": "This consumer keeps as many cursor sets as it may",

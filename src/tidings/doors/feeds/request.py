@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tidings.delivery.feeds.lines import Checkpoint, EventLine, v1_checkpoint, v1_event, v2_checkpoint, v2_event
@@ -22,7 +22,8 @@ from tidings.doors.feeds.query import (
     wish_of,
 )
 from tidings.doors.feeds.refusals import expired, refused, stale
-from tidings.log.port import Extent
+from tidings.events.avro.payloads import SchemaBook, json_stored
+from tidings.log.port import Extent, Row
 from tidings.log.position import Offset
 from tidings.registry.feeds import FeedPartition, FeedVersions
 
@@ -47,6 +48,19 @@ class FeedRequest:
     checkpoint: Checkpoint
     line_key: object
     last: Offset
+
+
+def showing(asked: FeedRequest, schemas: SchemaBook) -> FeedRequest:
+    """The request, with Avro payloads as JSON."""
+    if not schemas:
+        return asked
+    line = asked.event
+
+    def shown(partition: int, row: Row) -> bytes:
+        head, data = json_stored(row[2], row[3], schemas)
+        return line(partition, row if head is row[2] else (row[0], row[1], head, data, row[4]))
+
+    return replace(asked, event=shown, line_key=("json", asked.line_key))
 
 
 async def asked_v1(feed: OpenFeed, query: Query, stored: Stored) -> FeedRequest:

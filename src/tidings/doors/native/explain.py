@@ -12,7 +12,10 @@ from tidings.doors.native.bodies.wire import Wire
 from tidings.doors.native.callers import Caller, PartsOf, owns, subscription_of, topic_of
 from tidings.doors.native.filters import Sent, event_of
 from tidings.errors import Malformed
+from tidings.events.model import Event
+from tidings.ingest.avro_payloads import AdmittedAvro
 from tidings.log.cursor import position_of
+from tidings.registry.model import Topic
 
 router = APIRouter(tags=["filters"])
 
@@ -52,7 +55,9 @@ async def explain(name: str, body: ExplainBody, sent: Sent, parts: PartsOf, call
         raise Malformed("one event is needed", expected="cursor, event or data")
     cursor = body.cursor
     question = (
-        ExplainQuestion(topic, event_of(body, sent)) if cursor is None else await stored(parts, topic, position_of(cursor))
+        ExplainQuestion(topic, _possible(topic, event_of(body, sent)))
+        if cursor is None
+        else await stored(parts, topic, position_of(cursor))
     )
     chosen = (
         [subscription_of(parts, caller, body.subscription)]
@@ -64,6 +69,11 @@ async def explain(name: str, body: ExplainBody, sent: Sent, parts: PartsOf, call
         cursor=body.cursor,
         verdicts=[_view(verdict) async for verdict in verdicts(parts, question, chosen)],
     )
+
+
+def _possible(topic: Topic, event: Event) -> Event:
+    """The event as it would be stored. Raises InvalidEvent where the topic's Avro schema does not let it in."""
+    return event if topic.avro is None else AdmittedAvro(topic.avro).admitted([event], None)[0]
 
 
 def _view(verdict: RouteVerdict) -> VerdictView:

@@ -17,10 +17,12 @@ from starlette.types import Receive, Scope, Send
 from tidings.access.principals import Right
 from tidings.clock import rfc3339
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.native.avro_form import AVRO_FORM, AvroForm, schemas_for
 from tidings.doors.native.callers import Caller, PartsOf, topic_of
 from tidings.doors.native.publish import NativePublish
 from tidings.doors.start_points import FIRST, LAST, marks_at
 from tidings.errors import Expired
+from tidings.events.avro.payloads import SchemaBook, json_stored
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_line
 from tidings.log.cursor import cursor_at, cursor_of
@@ -82,13 +84,14 @@ async def read_events(
     after: str = Query(FIRST, description=f"A cursor, `{FIRST}` or `{LAST}`."),
     limit: int = Query(1000, ge=1, le=10_000),
     wait: float = Query(0, ge=0, le=LONGEST_WAIT, description="Seconds to wait for an event when there is none."),
+    payload: AvroForm = AVRO_FORM,
 ) -> Response:
     """Read the events of a topic in order, whatever subscriptions there are."""
     topic = topic_of(parts, caller, name)
     caller.require(Right.READ, topic.name)
     start = await _start(parts, topic.number, after)
     page = await _first_page(parts, topic.number, start, min(limit, STEP.entries), wait)
-    return StreamingResponse(_lines(parts, topic.number, page, limit), media_type=NDJSON)
+    return StreamingResponse(_lines(parts, topic.number, page, limit, schemas_for(parts, payload)), media_type=NDJSON)
 
 
 async def _start(parts: ApiParts, topic: TopicNumber, after: str) -> Marks:
@@ -114,10 +117,10 @@ async def _first_page(parts: ApiParts, topic: TopicNumber, after: Marks, entries
     return page
 
 
-async def _lines(parts: ApiParts, topic: TopicNumber, page: Page, limit: int) -> AsyncIterator[bytes]:
+async def _lines(parts: ApiParts, topic: TopicNumber, page: Page, limit: int, schemas: SchemaBook) -> AsyncIterator[bytes]:
     left = limit
     while page.entries:
-        yield b"".join(map(_line, page.entries))
+        yield b"".join([_line(entry, schemas) for entry in page.entries])
         left -= len(page.entries)
         if left <= 0:
             break
@@ -126,6 +129,6 @@ async def _lines(parts: ApiParts, topic: TopicNumber, page: Page, limit: int) ->
     yield b'{"cursor":"%b"}\n' % cursor_of(page.reached).encode()
 
 
-def _line(entry: Entry) -> bytes:
-    event = structured_line(event_from(entry.head, entry.data))
+def _line(entry: Entry, schemas: SchemaBook) -> bytes:
+    event = structured_line(event_from(*json_stored(entry.head, entry.data, schemas)))
     return b'{"cursor":"%b","time":"%b","event":%b}\n' % (cursor_at(entry.position).encode(), rfc3339(entry.at).encode(), event)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tidings.events import content_types
 from tidings.events.avro.names import fingerprint
-from tidings.events.avro.schema import AvroSchema, compiled
 from tidings.events.model import Event
+from tidings.events.stored import AVRO, event_from, head_of
+
+if TYPE_CHECKING:
+    from tidings.events.avro.schema import AvroSchema
 
 AVRO_BINARY = "avro/binary"
 AVRO_JSON = "avro/json"
@@ -43,18 +46,35 @@ class SchemaBook:
     def named(self, fingerprint: str) -> AvroSchema | None:
         """The schema of this fingerprint."""
         text = self._texts.get(fingerprint)
-        return None if text is None else compiled(text)
+        if text is None:
+            return None
+        # Imported late: whoever only knows schemas needs no decoder.
+        from tidings.events.avro.schema import compiled
+
+        return compiled(text)
 
     def of(self, event: Event) -> AvroSchema | None:
         """The schema that the event's payload was written by; None: it is not Avro, or the schema is not known here."""
         return self.named(event.avro) if event.avro else None
 
-    def __contains__(self, fingerprint: object) -> bool:
-        return fingerprint in self._texts
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 NO_SCHEMAS = SchemaBook()
 """Where no event is Avro."""
+
+
+_MARK = b'"%b"' % AVRO.encode()
+
+
+def json_stored(head: bytes, data: bytes | None, book: SchemaBook) -> tuple[bytes, bytes | None]:
+    """A stored event as readers of JSON get it: head and payload."""
+    # Quotes inside of JSON strings are escaped, so the mark can be looked for as bytes.
+    if _MARK not in head:
+        return head, data
+    event = as_json_event(event_from(head, data), book)
+    return head_of(event), event.data
 
 
 def as_json_event(event: Event, book: SchemaBook) -> Event:

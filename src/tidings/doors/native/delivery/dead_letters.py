@@ -17,6 +17,7 @@ from tidings.doors.native.callers import Caller, PartsOf, is_admin, subscription
 from tidings.doors.native.delivery.lanes import LATER, CommandDone, order
 from tidings.doors.start_points import positions_at
 from tidings.errors import Malformed, NotFound
+from tidings.events.avro.payloads import SchemaBook, json_stored
 from tidings.events.stored import event_from
 from tidings.events.structured import structured_json
 from tidings.log.commands import DropDeadLetters, Redeliver
@@ -63,21 +64,22 @@ async def dead_letters(
 ) -> DeadLetterList:
     """Dead letters with their events."""
     subscription = subscription_of(parts, caller, name)
-    shown = _shows_events(parts, caller, subscription)
+    schemas = _schemas(parts, caller, subscription)
     if newest:
         last = await asyncio.to_thread(parts.delivery.last_dead_letters, subscription.lane, limit)
-        return DeadLetterList(dead_letters=[_dead_letter(one, shown) for one in last])
+        return DeadLetterList(dead_letters=[_dead_letter(one, schemas) for one in last])
     found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
     after_this = found[-1].number if len(found) == limit else None
-    return DeadLetterList(dead_letters=[_dead_letter(one, shown) for one in found], after=after_this)
+    return DeadLetterList(dead_letters=[_dead_letter(one, schemas) for one in found], after=after_this)
 
 
-def _shows_events(parts: ApiParts, caller: Caller, subscription: Subscription) -> bool:
-    """Whoever may not be given events does not read them here."""
-    return is_admin(caller) or is_entitled(parts, subscription)
+def _schemas(parts: ApiParts, caller: Caller, subscription: Subscription) -> SchemaBook | None:
+    """By what events are shown; None: whoever may not be given events does not read them here."""
+    return parts.current.schemas if is_admin(caller) or is_entitled(parts, subscription) else None
 
 
-def _dead_letter(letter: DeadLetter, shown: bool) -> DeadLetterView:
+def _dead_letter(letter: DeadLetter, schemas: SchemaBook | None) -> DeadLetterView:
+    """`schemas`: by which Avro payloads are shown as JSON; None: the event itself is not shown."""
     return DeadLetterView(
         number=letter.number,
         cursor=cursor_at(letter.position),
@@ -85,14 +87,14 @@ def _dead_letter(letter: DeadLetter, shown: bool) -> DeadLetterView:
         tries=letter.tries,
         first_at=time_of(letter.first_at) or "",
         last_at=time_of(letter.last_at) or "",
-        event=_event_of(letter) if shown else None,
+        event=None if schemas is None else _event_of(letter, schemas),
     )
 
 
-def _event_of(letter: DeadLetter) -> Any:
+def _event_of(letter: DeadLetter, schemas: SchemaBook) -> Any:
     """The event as JSON; None when its copy cannot be read, or its retention ended before one could be made."""
     try:
-        return msgspec.json.decode(structured_json(event_from(letter.head, letter.data)))
+        return msgspec.json.decode(structured_json(event_from(*json_stored(letter.head, letter.data, schemas))))
     except Malformed:
         return None
 
@@ -115,7 +117,7 @@ async def drop_dead_letters(
 async def dead_letter(name: str, number: Number, parts: PartsOf, caller: Caller) -> DeadLetterView:
     """One dead letter with its event."""
     subscription = subscription_of(parts, caller, name)
-    return _dead_letter(await _one(parts, subscription, number), _shows_events(parts, caller, subscription))
+    return _dead_letter(await _one(parts, subscription, number), _schemas(parts, caller, subscription))
 
 
 @router.post("/api/subscriptions/{name:path}/dead-letters/retry", responses=LATER)

@@ -5,6 +5,7 @@ Each frame has the delivery id and the event as structured JSON. `Last-Event-ID`
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
@@ -14,11 +15,13 @@ from starlette.types import Receive, Scope, Send
 from tidings.delivery.sse.socket_protocol import StreamEntry
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.entitlement import require_entitled
+from tidings.doors.native.avro_form import AVRO_FORM, AvroForm, schemas_for
 from tidings.doors.native.callers import Caller, PartsOf, subscription_of
 from tidings.doors.sse.lane_stream import terminate
 from tidings.doors.sse.message_ids import last_seen
 from tidings.doors.sse.response import W3C, StreamLimits, StreamRequest, Style, answer_stream
 from tidings.errors import Conflict
+from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook, json_stored
 from tidings.events.json_lines import compact_event
 from tidings.registry.model import Stream, Subscription
 
@@ -43,9 +46,9 @@ class _Streamed(Response):
         await answer_stream(self._parts, self._asked, self._style, scope, receive, send)
 
 
-def frame(entry: StreamEntry) -> bytes:
+def frame(entry: StreamEntry, schemas: SchemaBook = NO_SCHEMAS) -> bytes:
     """One event as a frame, without insignificant white space (FEED-26)."""
-    return b"id: %b\ndata: %b\n\n" % (entry.id.encode(), compact_event(entry.head, entry.data))
+    return b"id: %b\ndata: %b\n\n" % (entry.id.encode(), compact_event(*json_stored(entry.head, entry.data, schemas)))
 
 
 def _streamed(subscription: Subscription) -> Subscription:
@@ -61,12 +64,14 @@ async def get_stream(
     caller: Caller,
     limit: int = Query(0, ge=0, description="End after so many events; 0: never."),
     last_event_id: Annotated[str, Header(description="Go on after this event: the frame's id, or the event's own.")] = "",
+    payload: AvroForm = AVRO_FORM,
 ) -> Response:
     """Read a subscription's events as they come. A second stream ends the first; what was not read waits for the next."""
     subscription = _streamed(subscription_of(parts, caller, name))
     require_entitled(parts, subscription)
     asked = StreamRequest(subscription.lane, await last_seen(parts, subscription, last_event_id), StreamLimits(number=limit))
-    style = Style(W3C, frame, keep_alive=parts.settings.sse.keep_alive or KEEP_ALIVE, at_once=True)
+    framed = partial(frame, schemas=schemas_for(parts, payload))
+    style = Style(W3C, framed, keep_alive=parts.settings.sse.keep_alive or KEEP_ALIVE, at_once=True)
     return _Streamed(parts, asked, style)
 
 
