@@ -14,9 +14,10 @@ from tidings.events.attribute_rules import checked
 from tidings.events.http_binding import encode_structured
 from tidings.events.model import Event
 from tidings.events.stored import head_of
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Draft, Routed
+from tidings.log.port import Draft
 from tidings.log.position import LaneNumber, embedded
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.registry.credentials import SigningKey, SigningVersion
@@ -73,12 +74,12 @@ class Lanes:
         offsets = [offset for first in range(0, each, 1000) for offset in await self._append(first, min(1000, each - first))]
         steps = range(0, each, 2000)
         blocks = [packed(lane, offsets[first : first + 2000]) for lane in sorted(self._numbers) for first in steps]
-        self._lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1] if offsets else 0)))
+        self._lanes.write(Routed(runs=blocks, scanned=embedded(offsets[-1] if offsets else 0)))
 
     async def one_more(self, n: int) -> float:
         """One entry for the first lane; when it was there."""
         offsets = await self._append(n, 1)
-        self._lanes.write(Routed(blocks=[packed(self._numbers[0], offsets)], scanned=embedded(offsets[-1])))
+        self._lanes.write(Routed(runs=[packed(self._numbers[0], offsets)], scanned=embedded(offsets[-1])))
         return time.monotonic()
 
     async def close(self) -> None:

@@ -16,9 +16,10 @@ from bench.figures import Figure
 from tidings import config
 from tidings.clock import Instant
 from tidings.config import Size
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import Draft, Limit, Routed
+from tidings.log.port import Draft, Limit
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, TopicNumber, embedded
 from tidings.log.sqlite.entries import LOG, size_of
 from tidings.log.sqlite.reader import SqliteLogReader

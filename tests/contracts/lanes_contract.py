@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidings.errors import LogUnavailable
-from tidings.lanes.sqlite.block import REFERENCE, digest_in, digest_of, offsets_of, packed
-from tidings.log.port import Aside, Block, Body, BodyKey, LanesReader, LanesWriter, Routed
+from tidings.lanes.parts import WHOLE, key_of
+from tidings.lanes.sink import Aside, LaneRun, LaneSink, Part, PartKey, Routed
+from tidings.lanes.sqlite.block import key_in, offsets_of, packed
+from tidings.lanes.sqlite.reader import SqliteLanesReader
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position, TopicNumber, embedded
 
 ONE, TWO = LaneNumber(1), LaneNumber(2)
@@ -46,15 +48,15 @@ matches = st.dictionaries(st.integers(1, 4).map(LaneNumber), st.sets(st.integers
 
 class LanesContract(ABC):
     @abstractmethod
-    def open_writer(self, folder: Path) -> LanesWriter:
+    def open_writer(self, folder: Path) -> LaneSink:
         """The adapter that is tested, with its files in this folder."""
 
     @abstractmethod
-    def open_reader(self, folder: Path) -> LanesReader:
+    def open_reader(self, folder: Path) -> SqliteLanesReader:
         """Its reading side."""
 
     @contextmanager
-    def breaking_off(self, writer: LanesWriter, after: int) -> Iterator[None]:
+    def breaking_off(self, writer: LaneSink, after: int) -> Iterator[None]:
         """A write in here fails at some point that depends on `after`, where the adapter can make it."""
         yield
 
@@ -91,19 +93,19 @@ class LanesContract(ABC):
     def test_a_block_that_was_partly_routed_is_cut_with_its_digests(self, tmp_path: Path) -> None:
         with self.writer(tmp_path) as lanes:
             lanes.write(Routed([packed(ONE, [1, 2])], embedded(4)))
-            digests = b"".join(map(digest_of, (b"2", b"4", b"5")))
-            lanes.write(Routed([packed(ONE, [2, 4, 5, 9], digests + REFERENCE)], embedded(9)))
+            digests = b"".join(map(key_of, (b"2", b"4", b"5")))
+            lanes.write(Routed([packed(ONE, [2, 4, 5, 9], digests + WHOLE)], embedded(9)))
         with self.reader(tmp_path) as lanes:
             assert entries_of(lanes, ONE) == [1, 2, 5, 9]
             (block,) = lanes.blocks(ONE, Offset(2), EMBEDDED, 10)
             assert (block.first, block.last, block.count) == (5, 9, 2)
-            assert [digest_in(block, Offset(offset)) for offset in (5, 9)] == [digest_of(b"5"), REFERENCE]
+            assert [key_in(block, Offset(offset)) for offset in (5, 9)] == [key_of(b"5"), WHOLE]
 
     def test_a_body_is_kept_once_for_all_lanes_that_name_it(self, tmp_path: Path) -> None:
         bodies = [body_of(1, b"a"), body_of(1, b"b"), body_of(2, b"a"), body_of(1, b"a")]
         with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
             assert lanes.bodies([bodies[0].key]) == {}
-            writer.write(Routed([packed(ONE, [1], digest_of(b"a"))], embedded(2), bodies=bodies))
+            writer.write(Routed([packed(ONE, [1], key_of(b"a"))], embedded(2), parts=bodies))
             found = lanes.bodies([*(body.key for body in bodies), body_of(2, b"b").key])
             assert found == {body.key: body.data for body in bodies}
 
@@ -112,7 +114,7 @@ class LanesContract(ABC):
         keys = [early.key, late.key, beyond.key]
         with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
             writer.write(Routed([], embedded(2)))
-            writer.write(Routed([packed(ONE, [1, 3], bytes(32))], embedded(3), bodies=[early, late, beyond]))
+            writer.write(Routed([packed(ONE, [1, 3], bytes(32))], embedded(3), parts=[early, late, beyond]))
             assert lanes.bodies(keys) == {late.key: b"late"}, "what is routed already, or not yet scanned, brings no body"
             writer.trim(embedded(2))
             assert lanes.bodies(keys) == {late.key: b"late"}
@@ -122,7 +124,7 @@ class LanesContract(ABC):
     def test_any_number_of_bodies_is_trimmed(self, tmp_path: Path) -> None:
         bodies = [body_of(n, b"x%d" % k) for n in range(1, 301) for k in range(4)]
         with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
-            writer.write(Routed([], embedded(300), bodies=bodies))
+            writer.write(Routed([], embedded(300), parts=bodies))
             writer.trim(embedded(299))
             assert set(lanes.bodies([body.key for body in bodies]).values()) == {b"x0", b"x1", b"x2", b"x3"}
             assert len(lanes.bodies([body.key for body in bodies])) == 4
@@ -131,7 +133,7 @@ class LanesContract(ABC):
         bodies = [body_of(n, b"%d%d" % (n, k)) for n in range(1, 1501) for k in range(2)]
         log = Left({1: 0, 2: 0}, {n: 1 + n % 2 for n in range(1, 1501)})
         with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
-            writer.write(Routed([packed(ONE, [1, 2])], embedded(1500), bodies=bodies))
+            writer.write(Routed([packed(ONE, [1, 2])], embedded(1500), parts=bodies))
             assert sum(writer.sweep(log)) == 0
             log.lose(2, 1200)
             assert sum(writer.sweep(log)) == 1200
@@ -147,11 +149,11 @@ class LanesContract(ABC):
         log = Left({1: 0, 2: 0}, {n: 1 if n == 1 else 2 for n in range(1, 3001)})
         log.lose(2, 2900)
         with self.writer(tmp_path) as writer:
-            writer.write(Routed([], embedded(3000), bodies=bodies))
+            writer.write(Routed([], embedded(3000), parts=bodies))
             sweep = writer.sweep(log)
             assert 0 < next(sweep) < 2899
             late = body_of(3001, b"late")
-            writer.write(Routed([], embedded(3001), bodies=[late]))
+            writer.write(Routed([], embedded(3001), parts=[late]))
         with self.writer(tmp_path) as writer, self.reader(tmp_path) as lanes:
             sum(writer.sweep(log))
             left = lanes.bodies([body.key for body in [*bodies, late]])
@@ -299,7 +301,7 @@ class LanesContract(ABC):
                     assert lanes.count_after(lane, START, EMBEDDED) == len(offsets)
 
     @contextmanager
-    def writer(self, folder: Path) -> Iterator[LanesWriter]:
+    def writer(self, folder: Path) -> Iterator[LaneSink]:
         lanes = self.open_writer(folder)
         try:
             yield lanes
@@ -308,7 +310,7 @@ class LanesContract(ABC):
             lanes.close()
 
     @contextmanager
-    def reader(self, folder: Path) -> Iterator[LanesReader]:
+    def reader(self, folder: Path) -> Iterator[SqliteLanesReader]:
         lanes = self.open_reader(folder)
         try:
             yield lanes
@@ -335,7 +337,7 @@ class Left:
         return frozenset(one for one in positions if one.offset > self._marks[self._topics.get(one.offset, 1)])
 
 
-def entries_of(lanes: LanesReader, lane: LaneNumber) -> list[int]:
+def entries_of(lanes: SqliteLanesReader, lane: LaneNumber) -> list[int]:
     """All entries of a lane, a few blocks at a time."""
     found: list[int] = []
     while blocks := lanes.blocks(lane, Offset(found[-1] if found else 0), EMBEDDED, 7):
@@ -343,11 +345,11 @@ def entries_of(lanes: LanesReader, lane: LaneNumber) -> list[int]:
     return found
 
 
-def body_of(offset: int, data: bytes) -> Body:
-    return Body(BodyKey(Position(EMBEDDED, Offset(offset)), digest_of(data)), data)
+def body_of(offset: int, data: bytes) -> Part:
+    return Part(PartKey(Position(EMBEDDED, Offset(offset)), key_of(data)), data)
 
 
-def blocks_of(matches: Mapping[LaneNumber, set[int]], after: int, upto: int) -> list[Block]:
+def blocks_of(matches: Mapping[LaneNumber, set[int]], after: int, upto: int) -> list[LaneRun]:
     """What routing (after, upto] finds: one block per lane."""
     found = {lane: sorted(o for o in offsets if after < o <= upto) for lane, offsets in sorted(matches.items())}
     return [packed(lane, offsets) for lane, offsets in found.items() if offsets]

@@ -28,11 +28,12 @@ from tidings.delivery.push.records.statuses import LaneSources, Statuses
 from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteRecords
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
 from tidings.log.commands import Act, Command, encoded
-from tidings.log.port import Draft, Retention, Routed
+from tidings.log.port import Draft, Retention
 from tidings.log.position import LaneNumber, Position, TopicNumber, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
@@ -150,7 +151,7 @@ class World:
         self.last_published = drafts[-1].at
         offsets = [position.offset for position in positions]
         blocks = [packed(lane, offsets) for lane in sorted(lanes)]
-        self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
+        self.lanes.write(Routed(runs=blocks, scanned=embedded(offsets[-1])))
         return positions
 
     def _put(self, document: Any) -> Any:

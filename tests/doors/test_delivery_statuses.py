@@ -19,8 +19,9 @@ from tidings.delivery.push.store import Attempted, Flush, LaneTally, SavedLane
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
 from tidings.ids import DeliveryIds
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
-from tidings.log.port import Draft, Routed
+from tidings.log.port import Draft
 from tidings.log.position import LaneNumber, embedded
 from tidings.registry.delivery_options import Tracking
 from tidings.registry.model import Topic

@@ -14,10 +14,11 @@ from tidings.clock import ManualClock
 from tidings.doors.payloads import payload_at
 from tidings.errors import Expired, NotFound
 from tidings.events.stored import head_of
+from tidings.lanes.sink import Part, PartKey, Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader
-from tidings.log.port import Body, BodyKey, Draft, Routed
+from tidings.log.port import Draft
 from tidings.log.position import EMBEDDED, Offset, Position, embedded
 from tidings.log.sqlite.events import SqliteEventLog
 from tidings.log.sqlite.reader import SqliteLogReader
@@ -44,8 +45,8 @@ def test_a_payload_is_what_the_projection_left_until_its_retention_ends(tmp_path
         whole, part, other = await world.log.append(drafts)
         digests = b"\0" * 16 + DIGEST
         blocks = [packed(subscription.lane, [whole.offset, part.offset], digests)]
-        bodies = [Body(BodyKey(part, DIGEST), b'{"part": 1}')]
-        world.lanes.write(Routed(blocks=blocks, scanned=embedded(other.offset), bodies=bodies))
+        bodies = [Part(PartKey(part, DIGEST), b'{"part": 1}')]
+        world.lanes.write(Routed(runs=blocks, scanned=embedded(other.offset), parts=bodies))
         parts = parts_of(world, clock)
         assert await payload_at(parts, subscription, whole) == ("application/vnd.shop+json", b'{"whole": 1}')
         assert (await payload_at(parts, subscription, part)).data == b'{"part": 1}'

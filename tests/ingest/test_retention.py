@@ -10,8 +10,10 @@ from tidings import config
 from tidings.clock import SECOND, ManualClock
 from tidings.errors import ClockLeapt
 from tidings.ingest.retention import GRACE, RetentionSweep, governed_from, retentions
+from tidings.lanes.sink import Routed
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import Limit, Routed
+from tidings.log.port import Limit
 from tidings.log.position import COMMANDS, EMBEDDED, TopicNumber, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
@@ -20,6 +22,10 @@ from tidings.registry.store import open_writer
 
 DAY = 86400
 SETTINGS = config.load(environ={})
+
+
+def lanes_in(folder: Path) -> EmbeddedLanes:
+    return EmbeddedLanes(SqliteLanesReader(folder), SqliteLogReader(folder))
 
 
 def a_change(revision: int, at: int, end: int) -> Change:
@@ -56,7 +62,7 @@ async def _swept(folder: Path) -> None:
     for name in ("short", "long", "gone", "short"):
         await log.append([a_draft(topic=numbers[name], at=clock.now())])
     registry.delete(Topic, a_topic("gone").name, by="me", at=clock.now(), marks=embedded(4))
-    sweep = RetentionSweep(log, SqliteLanesReader(folder), registry, SETTINGS.topics.retention, clock)
+    sweep = RetentionSweep(log, lanes_in(folder), registry, SETTINGS.topics.retention, clock)
     assert await sweep.sweep(registry.snapshot()) == 0
     clock.advance(60 + GRACE + 1)
     assert await sweep.sweep(registry.snapshot()) == 0, "nothing was routed yet"
@@ -74,7 +80,7 @@ def test_superseded_versions_go_when_their_events_have_gone(tmp_path: Path) -> N
 async def _forgotten(folder: Path) -> None:
     clock = ManualClock()
     log, registry, lanes = SqliteLogWriter(folder, SETTINGS.log), open_writer(folder), SqliteLanesWriter(folder)
-    sweep = RetentionSweep(log, SqliteLanesReader(folder), registry, SETTINGS.topics.retention, clock)
+    sweep = RetentionSweep(log, lanes_in(folder), registry, SETTINGS.topics.retention, clock)
     registry.put([a_topic()], by="me", at=clock.now(), marks=embedded(0))
     for n in range(3):
         registry.put([a_subscription(filter=a_filter(f"total > {n}"))], by="me", at=clock.now(), marks=embedded(n))
@@ -95,7 +101,13 @@ def test_a_clock_that_leaps_forward_removes_nothing_until_it_is_right_again(tmp_
         registry.put([a_topic("orders", retention=3600.0)], by="me", at=clock.now(), marks=embedded(0))
         await log.append([a_draft(topic=1, at=clock.now())])
         lanes.write(Routed((), embedded(1)))
-        sweep = RetentionSweep(log, SqliteLanesReader(tmp_path), registry, SETTINGS.topics.retention, clock)
+        sweep = RetentionSweep(
+            log,
+            lanes_in(tmp_path),
+            registry,
+            SETTINGS.topics.retention,
+            clock,
+        )
         clock.leap(9 * DAY)
         with pytest.raises(ClockLeapt, match="leapt forward by 216 hours"):
             await sweep.sweep(registry.snapshot())

@@ -11,10 +11,11 @@ import pytest
 from tests.delivery.worlds import World, in_world
 from tidings.errors import LogUnavailable
 from tidings.lanes.port import LanePage, Mark, PageLimit
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader
-from tidings.log.port import Entry, Routed
+from tidings.log.port import Entry
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Partition, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.contracts.lanes_contract import ONE, TWO, entries_of
 from tidings import config
 from tidings.lanes.port import Mark, PageLimit
+from tidings.lanes.sink import Filling, Routed
 from tidings.lanes.sqlite import fillings
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import Filling, Routed
 from tidings.log.position import EMBEDDED, START, Offset, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter

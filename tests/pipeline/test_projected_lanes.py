@@ -16,10 +16,10 @@ from tidings import filters
 from tidings.events.model import Event
 from tidings.events.stored import head_of
 from tidings.filters.route_steps import Stop, through
-from tidings.lanes.sqlite.block import DIGEST, REFERENCE
+from tidings.lanes.parts import KEY_BYTES, WHOLE
 from tidings.log.position import EMBEDDED, LaneNumber, TopicNumber, embedded
 from tidings.pipeline.route import Routing
-from tidings.pipeline.routed_rows import ASIDE, BLOCK, BODY
+from tidings.pipeline.routed_rows import ASIDE, ENTRIES, PART
 from tidings.pipeline.routes import encode_route
 from tidings.registry.model import FilterText, ProjectionText, Route
 from tidings.registry.route_steps import passage_of
@@ -64,27 +64,27 @@ def routed(
         datas=[event.data for event in events],
     )
     rows, reached = Routing(map(encode_route, routes), EMBEDDED).route(batch, offsets, budget)
-    bodies = {(row[2], row[5]): row[6] for row in rows if row[0] == BODY}
-    return {row[1]: entries(row, bodies) for row in rows if row[0] == BLOCK and row[1] is not None}, rows, reached
+    bodies = {(row[2], row[5]): row[6] for row in rows if row[0] == PART}
+    return {row[1]: entries(row, bodies) for row in rows if row[0] == ENTRIES and row[1] is not None}, rows, reached
 
 
 def entries(row: Any, bodies: Mapping[tuple[int, bytes | None], bytes | None]) -> list[tuple[int, bytes | None]]:
     offsets = np.frombuffer(row[4], "<i8").tolist()
-    digests = row[5] or REFERENCE * len(offsets)
-    named = [digests[n * DIGEST : (n + 1) * DIGEST] for n in range(len(offsets))]
-    return [(at, None if digest == REFERENCE else bodies[at, digest]) for at, digest in zip(offsets, named, strict=True)]
+    digests = row[5] or WHOLE * len(offsets)
+    named = [digests[n * KEY_BYTES : (n + 1) * KEY_BYTES] for n in range(len(offsets))]
+    return [(at, None if digest == WHOLE else bodies[at, digest]) for at, digest in zip(offsets, named, strict=True)]
 
 
 def test_a_projected_lane_gets_bodies_and_an_unprojected_one_references() -> None:
     lanes, rows, _ = routed([a_route(1), a_route(2, projection=including("a"))], [json_event(b'{"a":1.0,"b":2}')])
     assert lanes == {1: [(10, None)], 2: [(10, b'{"a":1.0}')]}
-    assert next(row for row in rows if row[:2] == (BLOCK, 1))[5] is None, "an unprojected lane carries no digests"
+    assert next(row for row in rows if row[:2] == (ENTRIES, 1))[5] is None, "an unprojected lane carries no digests"
 
 
 def test_a_projection_that_changes_nothing_is_a_reference() -> None:
     lanes, rows, _ = routed([a_route(1, projection=excluding("zz"))], [json_event({"a": 1})])
     assert lanes == {1: [(10, None)]}
-    assert not [row for row in rows if row[0] == BODY]
+    assert not [row for row in rows if row[0] == PART]
 
 
 def test_an_event_that_says_where_the_whole_payload_is_gets_a_body_although_nothing_is_taken_away() -> None:
@@ -92,7 +92,7 @@ def test_an_event_that_says_where_the_whole_payload_is_gets_a_body_although_noth
     routes = [a_route(1, projection=excluding("zz")), a_route(2, scope=including("a")), a_route(3)]
     lanes, rows, _ = routed(routes, [referring])
     assert lanes == {1: [(10, b'{"a":1}')], 2: [(10, b'{"a":1}')], 3: [(10, None)]}
-    assert len([row for row in rows if row[0] == BODY]) == 1
+    assert len([row for row in rows if row[0] == PART]) == 1
 
 
 def test_a_consumers_filter_cannot_ask_for_the_address_that_a_scope_hides() -> None:
@@ -106,14 +106,14 @@ def test_equal_projections_of_one_event_are_one_body() -> None:
     same = [a_route(lane, projection=including("a")) for lane in range(1, 51)] + [a_route(51, projection=excluding("b"))]
     lanes, rows, _ = routed(same, [json_event({"a": 1, "b": 2}), json_event({"a": 1, "b": 3})])
     assert all(lanes[lane] == [(10, b'{"a":1}'), (20, b'{"a":1}')] for lane in range(1, 52))
-    assert len([row for row in rows if row[0] == BODY]) == 2
+    assert len([row for row in rows if row[0] == PART]) == 2
 
 
 def test_a_lane_with_scoped_and_open_topics_has_one_block_in_order() -> None:
     routes = [a_route(1, 1, scope=including("a")), a_route(1, 2)]
     lanes, rows, _ = routed(routes, [json_event({"a": n, "b": n}) for n in range(4)], topics=[1, 2, 1, 2])
     assert lanes == {1: [(10, b'{"a":0}'), (20, None), (30, b'{"a":2}'), (40, None)]}
-    assert len([row for row in rows if row[0] == BLOCK]) == 1
+    assert len([row for row in rows if row[0] == ENTRIES]) == 1
 
 
 def test_a_new_projection_holds_from_its_position() -> None:

@@ -22,7 +22,9 @@ from tidings.clock import SECOND, ManualClock, SystemClock
 from tidings.delivery.push.process import run
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
 from tidings.ingest.retention import GRACE, RetentionSweep
+from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.log.position import LaneNumber, Offset
+from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.part_status import PartStatus
 from tidings.pipeline.housekeeping import Housekeeping
 from tidings.registry.model import ProjectionText, Push
@@ -64,7 +66,8 @@ def test_a_topic_that_is_kept_longer_does_not_keep_the_bodies_of_others(tmp_path
 def pass_by(world: World, seconds: float) -> int:
     """The api's own sweep at a later time; how many entries went."""
     clock = ManualClock(SystemClock().now() + int(seconds * SECOND))
-    sweep = RetentionSweep(world._log, world.lanes, world._registry, world.settings.topics.retention, clock)
+    lanes = EmbeddedLanes(world.lanes, SqliteLogReader(world.settings.data))
+    sweep = RetentionSweep(world._log, lanes, world._registry, world.settings.topics.retention, clock)
     return world._runner.run(sweep.sweep(world._registry.snapshot()))
 
 

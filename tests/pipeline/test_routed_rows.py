@@ -6,18 +6,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidings.lanes.sqlite.block import DIGEST, REFERENCE
+from tidings.lanes.parts import KEY_BYTES, WHOLE
 from tidings.log.position import Partition
 from tidings.pipeline.routed_rows import (
     MERGED,
     RoutedRange,
     RoutedRow,
     aside,
-    block,
-    body,
     decoded,
     encoded,
+    entries,
     merged,
+    part,
     span,
 )
 
@@ -29,16 +29,16 @@ def blocks_of(pieces: list[tuple[int, int, bool]]) -> list[RoutedRow]:
     made, offset = [], 0
     for lane, count, projected in pieces:
         offsets = np.arange(offset + 1, offset + count + 1)
-        digests = b"".join(bytes([n % 255 + 1]) * DIGEST for n in offsets.tolist()) if projected else None
-        made.append(block(lane, offsets, digests))
+        digests = b"".join(bytes([n % 255 + 1]) * KEY_BYTES for n in offsets.tolist()) if projected else None
+        made.append(entries(lane, offsets, digests))
         offset += count
     return made
 
 
 def entries_of(row: RoutedRow) -> list[tuple[int, bytes]]:
-    digests = REFERENCE * row.entries if row.digests is None else row.digests
+    digests = WHOLE * row.entries if row.keys is None else row.keys
     offsets = np.frombuffer(row.offsets, "<i8").tolist()
-    return [(offset, digests[at * DIGEST : (at + 1) * DIGEST]) for at, offset in enumerate(offsets)]
+    return [(offset, digests[at * KEY_BYTES : (at + 1) * KEY_BYTES]) for at, offset in enumerate(offsets)]
 
 
 @given(PIECES, st.randoms())
@@ -56,7 +56,7 @@ def test_merged_blocks_hold_the_same_entries_in_order_whatever_the_order_they_ca
 
 
 def test_a_merged_block_does_not_grow_without_end() -> None:
-    made = [block(1, np.arange(start + 1, start + 3001)) for start in range(0, 30_000, 3000)]
+    made = [entries(1, np.arange(start + 1, start + 3001)) for start in range(0, 30_000, 3000)]
 
     found = [row for _, row in merged(made)]
 
@@ -65,7 +65,13 @@ def test_a_merged_block_does_not_grow_without_end() -> None:
 
 
 def test_rows_come_back_from_a_worker_as_they_were() -> None:
-    rows = [block(7, np.array([3, 5])), body(3, b"d" * DIGEST, b"{}"), aside(None, 4, "why"), aside(7, 4, "why"), span(2, 9)]
+    rows = [
+        entries(7, np.array([3, 5])),
+        part(3, b"d" * KEY_BYTES, b"{}"),
+        aside(None, 4, "why"),
+        aside(7, 4, "why"),
+        span(2, 9),
+    ]
 
     found = RoutedRange(Partition(3), rows)
     assert decoded(encoded(found)) == found

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.pipeline.local_jobs import LocalJobs
 from tests.pipeline.world import World
 from tidings.adapters import pipeline_parts
-from tidings.log.port import LanesWriter, Routed
+from tidings.lanes.sink import LaneSink, Routed
 from tidings.log.position import Marks
 from tidings.log.ranges import Range
 from tidings.pipeline import live, live_task, spark_jobs
@@ -49,7 +49,7 @@ class Crash(BaseException):
 class Crashing:
     """The writer of lanes in a process that may be killed: before it writes, or after that and before anybody hears of it."""
 
-    lanes: LanesWriter
+    lanes: LaneSink
     when: str = ""
     dead: bool = False
 

@@ -21,9 +21,11 @@ from tidings.errors import DataFolderUnusable
 from tidings.events.avro.schema import AvroSchema
 from tidings.events.model import Event
 from tidings.events.stored import head_of
-from tidings.lanes.sqlite.block import REFERENCE, digest_in
+from tidings.lanes.parts import WHOLE
+from tidings.lanes.sink import Aside, PartKey
+from tidings.lanes.sqlite.block import key_in
 from tidings.lanes.sqlite.writer import SqliteLanesReader
-from tidings.log.port import Aside, BodyKey, Draft
+from tidings.log.port import Draft
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.part_status import PartStatus
@@ -144,10 +146,10 @@ class World:
         found: list[bytes | None] = []
         for offset in map(Offset, self.lane(number)):
             (block,) = self.lanes.blocks(LaneNumber(number), Offset(offset - 1), EMBEDDED, 1)
-            digest = digest_in(block, offset)
+            digest = key_in(block, offset)
             assert digest is not None
-            key = BodyKey(Position(EMBEDDED, offset), digest)
-            found.append(None if digest == REFERENCE else self.lanes.bodies([key])[key])
+            key = PartKey(Position(EMBEDDED, offset), digest)
+            found.append(None if digest == WHOLE else self.lanes.bodies([key])[key])
         return found
 
     def asides(self) -> list[Aside]:

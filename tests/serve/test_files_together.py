@@ -23,8 +23,8 @@ from tidings.doctor.finding import DoctorVerdict
 from tidings.doctor.sqlite import look
 from tidings.errors import DataFolderUnusable
 from tidings.ingest.claims import ClaimsTable
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Routed
 from tidings.log.position import embedded
 from tidings.registry.store import open_writer as open_registry
 from tidings.serve import folder as data_folder

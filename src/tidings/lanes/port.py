@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.port import Aside, Filling, Touched
+from tidings.lanes.sink import Aside, Filling
 from tidings.log.position import START, LaneNumber, Marks, Partition, Position
 
 
@@ -53,13 +53,22 @@ class LanePage(NamedTuple):
     without entries, how many it has had at all.
 
     More than the number that was read after: the difference is gone. Fewer: the lane's numbers were given anew.
-    `filling`: so often the lane was filled anew, and the newest time it began at `begin`: whoever knows an older one reads on from there.
+    `filling`: so often the lane was filled anew, and the newest time it began at `begin`: whoever knows an older one
+    reads on from there.
     """
 
     before: int
     entries: Sequence[LaneEntry]
     filling: int = 0
     begin: Mark | None = None
+
+
+class Touched(msgspec.Struct, frozen=True, gc=False):
+    """Which lanes got entries since `after`; the next call goes on after `upto`. `lost`: the record was cut, look at all lanes."""
+
+    lanes: frozenset[LaneNumber]
+    upto: int
+    lost: bool = False
 
 
 class PageLimit(NamedTuple):

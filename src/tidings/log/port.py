@@ -6,13 +6,13 @@ docs/decisions/002-log-port.md maps each method to Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from tidings.clock import Instant
-from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position, TopicNumber
+from tidings.log.position import Marks, Offset, Position, TopicNumber
 
 T = TypeVar("T")
 
@@ -212,162 +212,6 @@ class TopicSlices(Protocol):
 
     def end(self) -> Offset:
         """The newest offset of all topics."""
-
-    def close(self) -> None:
-        """Release the files. Safe to call twice."""
-
-
-class Block(msgspec.Struct, frozen=True, gc=False):
-    """Consecutive entries of one lane, from one partition: offsets as little-endian int64, rising.
-
-    `digests` is None when every entry refers to the log's entry as it is. Else it has 16 bytes for each: the digest under
-    which the entry's projected body is kept, or zeros.
-    `before` is how many entries the lane has had before this block, removed ones included; `begin` is where the lane begins, if it
-    was filled anew. Readers fill them, writers leave them.
-    """
-
-    lane: LaneNumber
-    partition: Partition
-    first: Offset
-    last: Offset
-    count: int
-    offsets: bytes
-    digests: bytes | None = None
-    before: int = -1
-    begin: LaneBegin | None = None
-
-
-class LaneBegin(NamedTuple):
-    """A lane that was filled anew begins after this offset, with the entry after this number. `filling` counts how often it was."""
-
-    filling: int
-    number: int
-    offset: Offset
-
-
-class Filling(msgspec.Struct, frozen=True, kw_only=True):
-    """A lane that is filled from the log with everything after `after`, the `number`-th time, and has come as far as `reached`.
-
-    `since`: where the subscription's own routes begin; it is not done before routing has come there. `upto`: how far it may go
-    now. `done`: routing writes the lane itself again.
-    """
-
-    lane: LaneNumber
-    number: int
-    after: Marks
-    since: Marks
-    reached: Marks
-    upto: Marks = {}
-    done: bool = False
-
-
-class BodyKey(NamedTuple):
-    """Which projected body: lanes whose projections of one event are equal share one."""
-
-    position: Position
-    digest: bytes
-
-
-class Body(msgspec.Struct, frozen=True, gc=False):
-    """What projections left of an event's payload."""
-
-    key: BodyKey
-    data: bytes
-
-
-class Aside(msgspec.Struct, frozen=True, gc=False):
-    """An event that could not be routed, for one lane or (lane None) for all, with the reason."""
-
-    position: Position
-    lane: LaneNumber | None
-    reason: str
-
-
-class Routed(msgspec.Struct, frozen=True, gc=False):
-    """What one routing step found: blocks ordered by (lane, first), how far it scanned, what was set aside.
-
-    `bodies` holds every projected body that a block names. The lanes of `begun` lose all their entries and are filled anew. With
-    `filled`, it is a step of filling these lanes and of nothing else, and `scanned` is how far they are filled.
-    """
-
-    blocks: Sequence[Block]
-    scanned: Marks
-    aside: Sequence[Aside] = ()
-    bodies: Sequence[Body] = ()
-    begun: Sequence[Filling] = ()
-    filled: frozenset[LaneNumber] = frozenset()
-
-
-class LanesWriter(Protocol):
-    """The writing side of all lanes; only the pipeline has one."""
-
-    def routed(self) -> Marks:
-        """How far routing is durable. The truth after any crash: whatever is at or below was routed exactly once."""
-
-    def write(self, routed: Routed) -> None:
-        """Store blocks, bodies, asides and `scanned` in one transaction; durable when it returns.
-
-        Entries at or below `routed()` are dropped first, so calling twice with the same or an overlapping range changes nothing.
-        What is routed for a lane that is being filled is kept out of it until the filling has come there: no gap, no repeat.
-        """
-
-    def fillings(self) -> Mapping[LaneNumber, Filling]:
-        """The newest filling of every lane that was ever filled."""
-
-    def trim(self, below: Marks) -> int:
-        """Remove blocks that end at or below these marks, and bodies: their entries are gone from the log. How many blocks went."""
-
-    def rest(self) -> None:
-        """Nothing is being routed now: give back what only writing needs."""
-
-    def sweep(self, log: Remains) -> Iterator[int]:
-        """Remove bodies whose entries are gone from the log, though older ones of other topics are still there.
-
-        Does a small slice for each step that is taken, and says how many bodies went; writes pass in between. What was swept
-        before is not looked at again. Left at any step, it may be begun anew at any time.
-        """
-
-    def close(self) -> None:
-        """Release the files. Safe to call twice."""
-
-
-class Touched(msgspec.Struct, frozen=True, gc=False):
-    """Which lanes got entries since `after`; the next call goes on after `upto`. `lost`: the record was cut, look at all lanes."""
-
-    lanes: frozenset[LaneNumber]
-    upto: int
-    lost: bool = False
-
-
-class LanesReader(Protocol):
-    """The reading side of lanes: delivery, status, explain."""
-
-    def begin(self, lane: LaneNumber, partition: Partition) -> LaneBegin | None:
-        """Where the lane begins, if it was ever filled from the log. Cheap."""
-
-    def fillings(self) -> Mapping[LaneNumber, Filling]:
-        """The newest filling of every lane that was ever filled."""
-
-    def touched(self, after: int) -> Touched:
-        """Where work is, without polling every lane. Cheap when nothing happened."""
-
-    def blocks(self, lane: LaneNumber, after: Offset, partition: Partition, limit: int) -> Sequence[Block]:
-        """The blocks with an entry after `after`, in order, at most `limit` of them. A block may begin before `after`."""
-
-    def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
-        """The projected bodies of these keys; one that was removed is missing from the answer."""
-
-    def routed(self) -> Marks:
-        """How far routing is durable."""
-
-    def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
-        """How many entries of the lane are after `after`: its lag. Removed ones do not count."""
-
-    def total(self, lane: LaneNumber, partition: Partition) -> int:
-        """How many entries the lane has had, removed ones included. Cheap: asked whenever a lane has nothing more to read."""
-
-    def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
-        """What was set aside, oldest first."""
 
     def close(self) -> None:
         """Release the files. Safe to call twice."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tidings.log.port import Limit
 from tidings.log.position import START, Offset, Partition, Position
 from tidings.log.ranges import Range, RoutingSource, cut_to, following, halves, last_of, marks_of, only, size_of
-from tidings.pipeline.lane_sink import LaneSink
+from tidings.pipeline.routed_sink import RoutedSink
 from tidings.pipeline.routes import Routes
 from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
@@ -33,7 +33,7 @@ class CatchUp:
 
     jobs: SparkJobs
     source: RoutingSource
-    sink: LaneSink
+    sink: RoutedSink
     routes: Routes
     limit: Limit
     figures: RoutingFigures

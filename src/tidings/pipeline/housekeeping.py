@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 
 from tidings.errors import Unavailable, tolerating
-from tidings.log.port import LanesWriter, Remains
+from tidings.lanes.sink import LaneSink
+from tidings.log.port import Remains
 from tidings.log.position import Marks, lesser
 from tidings.log.ranges import RoutingSource
 
@@ -18,7 +19,7 @@ SWEEP_SECONDS = 0.1
 class Housekeeping:
     """Trims and sweeps the lanes, and cuts their write-ahead file once it is quiet."""
 
-    def __init__(self, lanes: LanesWriter, source: RoutingSource, log: Remains) -> None:
+    def __init__(self, lanes: LaneSink, source: RoutingSource, log: Remains) -> None:
         self._lanes = lanes
         self._source = source
         self._log = log
@@ -50,6 +51,6 @@ class Housekeeping:
                 self._sweep = None
 
 
-def trim_lanes(lanes: LanesWriter, source: RoutingSource) -> int:
+def trim_lanes(lanes: LaneSink, source: RoutingSource) -> int:
     """Remove lane entries whose events are gone from the log; never anything that is not routed yet."""
     return lanes.trim(lesser(source.gone(), lanes.routed()))

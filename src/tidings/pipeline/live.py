@@ -23,8 +23,8 @@ from enum import Enum, auto
 
 from tidings.log.position import START, Marks, Partition
 from tidings.log.ranges import Range, RoutingSource
-from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.live_channel import Ask, ChannelClosed, Go, Hello, LiveChannel, StepFound, StopFollowing
+from tidings.pipeline.routed_sink import RoutedSink
 from tidings.pipeline.routes import RouteChange, Routes, RouteTable
 from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import LiveJob, SparkJobs
@@ -56,7 +56,7 @@ class LiveParts:
 
     jobs: SparkJobs
     source: RoutingSource
-    sink: LaneSink
+    sink: RoutedSink
     routes: Routes
     figures: RoutingFigures
     host: str

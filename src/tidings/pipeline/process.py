@@ -20,14 +20,15 @@ from pyspark.sql import SparkSession
 
 from tidings.config import PipelineSettings, Settings
 from tidings.errors import DataFolderUnusable, Unavailable
-from tidings.log.port import LanesWriter, Limit, Remains
+from tidings.lanes.sink import LaneSink
+from tidings.log.port import Limit, Remains
 from tidings.log.ranges import RoutingSource
 from tidings.observe.part_status import SILENT, PartStatus
 from tidings.pipeline import session
 from tidings.pipeline.catch_up import CatchUp
 from tidings.pipeline.housekeeping import Housekeeping
-from tidings.pipeline.lane_sink import LaneSink
 from tidings.pipeline.live import Ended, Live, LiveParts
+from tidings.pipeline.routed_sink import RoutedSink
 from tidings.pipeline.routes import Routes
 from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
@@ -43,7 +44,7 @@ DRIVER_HOST = "127.0.0.1"
 class PipelineParts:
     """What routing reads and writes."""
 
-    lanes: LanesWriter
+    lanes: LaneSink
     source: RoutingSource
     log: Remains
     registry: RegistryReader
@@ -93,7 +94,7 @@ class RoutingLoop:
         self._parts = parts
         self._board = board
         self._stop = stop
-        self._sink = LaneSink(parts.lanes, board)
+        self._sink = RoutedSink(parts.lanes, board)
         self._jobs = jobs
         self._figures = RoutingFigures(board)
         self._settings = settings

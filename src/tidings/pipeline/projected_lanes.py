@@ -23,14 +23,14 @@ from tidings.filters.payload import is_json
 from tidings.filters.projection import Projection, project
 from tidings.filters.route_steps import RouteSteps
 from tidings.filters.router import Router, RouteSpec, RoutingBatch, SetAside
-from tidings.lanes.sqlite.block import DIGEST, REFERENCE, digest_of
+from tidings.lanes.parts import KEY_BYTES, WHOLE, key_of
 
 SLICE_EVENTS = 500
 SLICE_BYTES = 1 << 20
 """How much is stripped at once: all of it is in memory together, once for each scope."""
 
-ENTRY_BYTES = 8 + DIGEST
-"""What an entry costs beside its body."""
+ENTRY_BYTES = 8 + KEY_BYTES
+"""What an entry costs beside its part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class View:
 
 @dataclass(slots=True)
 class Seen:
-    """Which events go to which lanes with which digests, the bodies behind them, and what was set aside.
+    """Which events go to which lanes with which keys, the parts behind them, and what was set aside.
 
     `upto`: the last event that was looked at, when the budget did not allow for more.
     """
 
     entries: dict[int, list[tuple[int, bytes]]] = field(default_factory=lambda: defaultdict(list))
-    bodies: list[tuple[int, bytes, bytes]] = field(default_factory=list)
+    parts: list[tuple[int, bytes, bytes]] = field(default_factory=list)
     aside: list[SetAside] = field(default_factory=list)
     bytes: int = 0
     upto: int | None = None
@@ -96,24 +96,24 @@ class Views:
         payloads = {event: _Payload(batch.heads[event], batch.datas[event]) for event in candidates}
         dropped = self._dropped(candidates, payloads, batch, seen)
         for event, numbers in candidates.items():
-            bodies: set[bytes] = set()
+            known: set[bytes] = set()
             for number in numbers:
                 if (event, number) not in dropped:
-                    self._enter(event, self._views[number], payloads[event], bodies, seen)
+                    self._enter(event, self._views[number], payloads[event], known, seen)
             if seen.bytes > budget:
                 seen.upto = event
                 return
 
-    def _enter(self, event: int, view: View, payload: _Payload, bodies: set[bytes], seen: Seen) -> None:
+    def _enter(self, event: int, view: View, payload: _Payload, known: set[bytes], seen: Seen) -> None:
         left = payload.left(view.passage.scope, view.passage.projection)
         if left is None:
             return
-        data, digest = left
-        seen.entries[view.spec.lane].append((event, digest))
+        data, part_key = left
+        seen.entries[view.spec.lane].append((event, part_key))
         seen.bytes += ENTRY_BYTES
-        if digest != REFERENCE and digest not in bodies:
-            bodies.add(digest)
-            seen.bodies.append((event, digest, data))
+        if part_key != WHOLE and part_key not in known:
+            known.add(part_key)
+            seen.parts.append((event, part_key, data))
             seen.bytes += len(data)
 
     def _dropped(
@@ -164,17 +164,17 @@ class _Payload:
             self._data, self._kind = None, _Kind()
 
     def left(self, scope: Projection | None, projection: Projection | None) -> tuple[bytes, bytes] | None:
-        """What both leave, and its digest; None when there is nothing they could choose from."""
+        """What both leave, and its key; None when there is nothing they could choose from."""
         key = (scope, projection)
         if key not in self._left:
             data = self._apply(projection, self._apply(scope, self._data))
-            self._left[key] = None if data is None else (data, self._digest(data, projected=_chooses(scope, projection)))
+            self._left[key] = None if data is None else (data, self._key(data, projected=_chooses(scope, projection)))
         return self._left[key]
 
-    def _digest(self, data: bytes, *, projected: bool) -> bytes:
-        """An entry with a body goes out without the publisher's `dataref`, so one that has it always gets a body."""
+    def _key(self, data: bytes, *, projected: bool) -> bytes:
+        """A part goes out without the publisher's `dataref`, so one that has it always becomes one."""
         whole = data is self._data and not (projected and self._refers)
-        return REFERENCE if whole else digest_of(data)
+        return WHOLE if whole else key_of(data)
 
     def _apply(self, projection: Projection | None, data: bytes | None) -> bytes | None:
         if projection is None or data is None:

@@ -1,4 +1,4 @@
-"""What is done: the entries of a range in, blocks of lane entries out. The same for closed ranges and for live steps."""
+"""What is done: the entries of a range in, runs of lane entries out. The same for closed ranges and for live steps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tidings.errors import FilterSyntaxError
 from tidings.events.avro.payloads import SchemaBook
 from tidings.filters import RE2_ONLY, RegexRules
 from tidings.filters.router import Matches, Router, RouteSpec, RoutingBatch
-from tidings.lanes.sqlite.block import REFERENCE
+from tidings.lanes.parts import WHOLE
 from tidings.log.port import Limit
 from tidings.log.position import START, Partition
 from tidings.log.ranges import Columns, Range, RangeReader
 from tidings.pipeline.projected_lanes import Seen, View, Views, both
-from tidings.pipeline.routed_rows import BLOCK, RoutedRow, aside, block, body, counted, merged, size, span
+from tidings.pipeline.routed_rows import ENTRIES, RoutedRow, aside, counted, entries, merged, part, size, span
 from tidings.pipeline.routes import EncodedRoute, decode_route
 from tidings.registry.model import Route
 from tidings.registry.route_steps import passage_of
@@ -31,17 +31,17 @@ def route_range(routing: Routing, reader: RangeReader, wanted: Range, budget: in
     `budget` bounds the bytes of lane entries and bodies: past it, routing stops and says how far it came.
     """
     assert wanted.upto is not None
-    blocks: list[RoutedRow] = []
+    runs: list[RoutedRow] = []
     spent, reached = 0, int(wanted.upto)
     for page in reader.pages(wanted, _PAGE):
         rows, reached = route_page(routing, page, budget - spent)
         spent += sum(map(size, rows))
-        blocks += [row for row in rows if row.kind == BLOCK]
-        yield from (row for row in rows if row.kind != BLOCK)
+        runs += [row for row in rows if row.kind == ENTRIES]
+        yield from (row for row in rows if row.kind != ENTRIES)
         if spent > budget or reached < page.offsets[-1]:
             break
         reached = int(wanted.upto)
-    yield from (row for _, row in merged(blocks))
+    yield from (row for _, row in merged(runs))
     yield span(wanted.after, reached)
 
 
@@ -101,18 +101,18 @@ class Routing:
         self._broken = Router(broken) if broken else None
 
     def route(self, batch: RoutingBatch, offsets: Any, budget: int) -> tuple[list[RoutedRow], int]:
-        """Rows for every match and for everything set aside, and how far they go. A lane has one block at the most."""
+        """Rows for every match and for everything set aside, and how far they go. A lane has one run at the most."""
         seen = Seen() if self._views is None else self._views.route(batch, budget)
         reached = int(offsets[-1] if seen.upto is None else offsets[seen.upto])
         matches = self._router.route(batch)
         rows: list[RoutedRow] = []
         for lane, run in _runs(matches.lanes, offsets[matches.events]):
             if lane in seen.entries:
-                seen.entries[lane] += [(event, REFERENCE) for event in np.searchsorted(offsets, run).tolist()]
+                seen.entries[lane] += [(event, WHOLE) for event in np.searchsorted(offsets, run).tolist()]
             else:
-                rows.append(block(lane, run))
-        rows += [_projected(lane, sorted(entries), offsets) for lane, entries in seen.entries.items()]
-        rows += [body(int(offsets[event]), digest, data) for event, digest, data in seen.bodies]
+                rows.append(entries(lane, run))
+        rows += [_projected(lane, sorted(found), offsets) for lane, found in seen.entries.items()]
+        rows += [part(int(offsets[event]), key, data) for event, key, data in seen.parts]
         rows += [aside(lane, int(offsets[event]), reason) for event, lane, reason in (*matches.aside, *seen.aside)]
         if self._broken is not None:
             missed = self._broken.route(batch)
@@ -141,9 +141,9 @@ def _way_of(route: Route, partition: Partition, regex: RegexRules) -> Way:
     return View(_spec(route, partition, None), passage)
 
 
-def _projected(lane: int, entries: Sequence[tuple[int, bytes]], offsets: Any) -> RoutedRow:
-    """The block of a lane of which some entries have bodies."""
-    return block(lane, offsets[[event for event, _ in entries]], b"".join(digest for _, digest in entries))
+def _projected(lane: int, found: Sequence[tuple[int, bytes]], offsets: Any) -> RoutedRow:
+    """The run of a lane of which some entries are parts."""
+    return entries(lane, offsets[[event for event, _ in found]], b"".join(key for _, key in found))
 
 
 def _spec(route: Route, partition: Partition, parsed: filters.Filter | None) -> RouteSpec:

@@ -1,4 +1,4 @@
-"""The rows that routing gives back: blocks of lane entries, bodies, what was set aside, and how far was read."""
+"""The rows that routing gives back: runs of lane entries, parts, what was set aside, and how far was read."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tidings.lanes.sqlite.block import REFERENCE
+from tidings.lanes.parts import WHOLE
 from tidings.log.position import Partition
 
-BLOCK, ASIDE, SCANNED, BODY, COUNTED = 0, 1, 2, 3, 4
-"""BLOCK: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
-BODY: what projections left of entry `first`, kept under the one digest in `digests`. COUNTED: `first` more of `reason`."""
+ENTRIES, ASIDE, SCANNED, PART, COUNTED = 0, 1, 2, 3, 4
+"""ENTRIES: entries of a lane. ASIDE: entry `first` could not be routed (to `lane`, or to any). SCANNED: (first, last] was read.
+PART: what projections left of entry `first`, kept under the one key in `keys`. COUNTED: `first` more of `reason`."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 MERGED = 8192
-"""Entries of a merged block at the most: delivery reads a whole block to find one entry."""
+"""Entries of a merged run at the most: delivery reads a whole run to find one entry."""
 
 
 class RoutedRow(NamedTuple):
@@ -29,8 +29,8 @@ class RoutedRow(NamedTuple):
     first: int
     last: int
     offsets: bytes = b""
-    digests: bytes | None = None
-    body: bytes | None = None
+    keys: bytes | None = None
+    data: bytes | None = None
     reason: str | None = None
 
     @property
@@ -48,14 +48,14 @@ class RoutedRange(NamedTuple):
 _decode = msgspec.msgpack.Decoder(RoutedRange).decode
 
 
-def block(lane: int, offsets: Any, digests: bytes | None = None) -> RoutedRow:
+def entries(lane: int, offsets: Any, keys: bytes | None = None) -> RoutedRow:
     """Entries of a lane at these rising offsets, an array."""
-    return RoutedRow(BLOCK, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), digests)
+    return RoutedRow(ENTRIES, lane, int(offsets[0]), int(offsets[-1]), offsets.astype("<i8").tobytes(), keys)
 
 
-def body(offset: int, digest: bytes, data: bytes) -> RoutedRow:
+def part(offset: int, key: bytes, data: bytes) -> RoutedRow:
     """What projections left of an entry."""
-    return RoutedRow(BODY, None, offset, offset, digests=digest, body=data)
+    return RoutedRow(PART, None, offset, offset, keys=key, data=data)
 
 
 def aside(lane: int | None, offset: int, reason: str) -> RoutedRow:
@@ -75,7 +75,7 @@ def counted(figure: str, number: int) -> RoutedRow:
 
 def size(row: RoutedRow) -> int:
     """The bytes that the row holds beside its numbers."""
-    return len(row.offsets) + len(row.digests or b"") + len(row.body or b"")
+    return len(row.offsets) + len(row.keys or b"") + len(row.data or b"")
 
 
 def encoded(found: RoutedRange) -> bytes:
@@ -88,10 +88,10 @@ def decoded(raw: bytes) -> RoutedRange:
     return _decode(raw)
 
 
-def merged(blocks: Iterable[RoutedRow]) -> Iterator[tuple[int, RoutedRow]]:
-    """The same entries in fewer blocks, each with its lane, ordered by lane and offset. Every lane then costs about one row."""
+def merged(runs: Iterable[RoutedRow]) -> Iterator[tuple[int, RoutedRow]]:
+    """The same entries in fewer runs, each with its lane, ordered by lane and offset. Every lane then costs about one row."""
     lanes: dict[int, list[RoutedRow]] = defaultdict(list)
-    for row in blocks:
+    for row in runs:
         if row.lane is not None:
             lanes[row.lane].append(row)
     for lane, rows in sorted(lanes.items()):
@@ -119,7 +119,7 @@ def _joined(rows: Sequence[RoutedRow]) -> RoutedRow:
     if len(rows) == 1:
         return rows[0]
     offsets = b"".join(row.offsets for row in rows)
-    digests = None
-    if any(row.digests is not None for row in rows):
-        digests = b"".join(row.digests if row.digests is not None else REFERENCE * row.entries for row in rows)
-    return RoutedRow(BLOCK, rows[0].lane, rows[0].first, rows[-1].last, offsets, digests)
+    keys = None
+    if any(row.keys is not None for row in rows):
+        keys = b"".join(row.keys if row.keys is not None else WHOLE * row.entries for row in rows)
+    return RoutedRow(ENTRIES, rows[0].lane, rows[0].first, rows[-1].last, offsets, keys)

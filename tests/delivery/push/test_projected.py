@@ -11,12 +11,15 @@ from tests.polling import until_async
 from tests.receivers import Answer, Receiver
 from tidings.events.attribute_rules import checked
 from tidings.events.stored import head_of
+from tidings.lanes import parts as lane_parts
+from tidings.lanes.parts import key_of
 from tidings.lanes.port import Mark
-from tidings.lanes.sqlite.block import REFERENCE, digest_of, packed
+from tidings.lanes.sink import Part, PartKey, Routed
+from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.commands import Redeliver
-from tidings.log.port import Body, BodyKey, Draft, Routed
+from tidings.log.port import Draft
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.registry.model import ContentMode
@@ -33,9 +36,9 @@ async def publish_parts(
     events = [checked({**named, "id": str(n)}, WHOLE % n) for n in range(count)]
     drafts = [Draft(world.topic, world.clock.now(), 0, head_of(event), event.data) for event in events]
     offsets = [int(position.offset) for position in await world.log.append(drafts)]
-    parts = [Body(BodyKey(Position(EMBEDDED, Offset(at)), digest_of(PART % n)), PART % n) for n, at in enumerate(offsets)]
-    digests = b"".join(REFERENCE if n in whole else part.key.digest for n, part in enumerate(parts))
-    world.lanes.write(Routed([packed(lane, offsets, digests)], embedded(offsets[-1]), bodies=parts if bodies else ()))
+    parts = [Part(PartKey(Position(EMBEDDED, Offset(at)), key_of(PART % n)), PART % n) for n, at in enumerate(offsets)]
+    digests = b"".join(lane_parts.WHOLE if n in whole else part.key.key for n, part in enumerate(parts))
+    world.lanes.write(Routed([packed(lane, offsets, digests)], embedded(offsets[-1]), parts=parts if bodies else ()))
     return offsets
 
 
@@ -90,12 +93,12 @@ def test_lanes_with_different_parts_of_one_event_do_not_mix_them_up(tmp_path: Pa
             async with world.delivering():
                 first = await world.publish(1)
                 at = first[0].offset
-                parts = [Body(BodyKey(Position(EMBEDDED, at), digest_of(text)), text) for text in (b'{"a":1}', b'{"b":2}')]
+                parts = [Part(PartKey(Position(EMBEDDED, at), key_of(text)), text) for text in (b'{"a":1}', b'{"b":2}')]
                 later = await world.log.append([Draft(world.topic, world.clock.now(), 0, b'{"id":"2"}', None)])
                 end = later[0].offset
-                body = [Body(BodyKey(Position(EMBEDDED, end), part.key.digest), part.data) for part in parts]
-                blocks = [packed(lane, [end], part.key.digest) for lane, part in zip(lanes, parts, strict=True)]
-                world.lanes.write(Routed(blocks, embedded(end), bodies=body))
+                body = [Part(PartKey(Position(EMBEDDED, end), part.key.key), part.data) for part in parts]
+                blocks = [packed(lane, [end], part.key.key) for lane, part in zip(lanes, parts, strict=True)]
+                world.lanes.write(Routed(blocks, embedded(end), parts=body))
                 await until_async(lambda: len(mine.arrivals) == len(others.arrivals) == 1)
             assert (datas(mine), datas(others)) == ([b'{"a":1}'], [b'{"b":2}'])
 

@@ -26,10 +26,11 @@ from tidings.delivery.push.sqlite import SqliteDeliveryReader, SqliteDeliverySto
 from tidings.delivery.push.sqlite.offset_bins import bin_of, bins_between
 from tidings.delivery.push.store import Attempted, Firsts, Flush, LaneTally, SavedLane
 from tidings.lanes.port import Mark
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import LogReader, Routed
+from tidings.log.port import LogReader
 from tidings.log.position import LaneNumber, embedded, marks_below
 
 KEY = LaneNumber(3)

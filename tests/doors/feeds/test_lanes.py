@@ -15,9 +15,10 @@ from tests.builders import a_name
 from tests.doors.feeds.reading import Feed, code_of, taken_apart, until_waiting
 from tests.doors.feeds.test_failures import remove_until
 from tidings.access.authentication import token_digest
-from tidings.lanes.sqlite.block import REFERENCE, digest_of, packed
+from tidings.lanes.parts import WHOLE, key_of
+from tidings.lanes.sink import Part, PartKey, Routed
+from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Body, BodyKey, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.registry.store import open_reader
@@ -39,10 +40,10 @@ class Lane:
     def route(self, offsets: list[int], projected: dict[int, bytes] | None = None) -> None:
         """Write these entries into the lane, some of them projected, and everything up to the log's end as routed."""
         bodies = projected or {}
-        digests = b"".join(digest_of(bodies[one]) if one in bodies else REFERENCE for one in offsets)
-        made = [Body(BodyKey(Position(EMBEDDED, Offset(one)), digest_of(data)), data) for one, data in bodies.items()]
+        digests = b"".join(key_of(bodies[one]) if one in bodies else WHOLE for one in offsets)
+        made = [Part(PartKey(Position(EMBEDDED, Offset(one)), key_of(data)), data) for one, data in bodies.items()]
         blocks = [packed(self.number, offsets, digests if bodies else None)] if offsets else []
-        self._lanes.write(Routed(blocks, embedded(self._log.ends()[EMBEDDED]), bodies=made))
+        self._lanes.write(Routed(blocks, embedded(self._log.ends()[EMBEDDED]), parts=made))
 
     def get(self, rest: str = "") -> Any:
         return self.api.call("GET", f"/feeds/~{self.name}{rest}")

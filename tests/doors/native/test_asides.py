@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.api_process import an_api
+from tidings.lanes.sink import Aside, Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Aside, Routed
 from tidings.log.position import EMBEDDED, LaneNumber, Offset, Position, embedded
 
 
@@ -18,7 +18,7 @@ def test_what_was_set_aside_is_listed_with_whom_it_was_kept_from_and_why(tmp_pat
         lanes = SqliteLanesWriter(api.data)
         one = Aside(Position(EMBEDDED, Offset(1)), LaneNumber(1), "its filter cannot be evaluated")
         every = Aside(Position(EMBEDDED, Offset(2)), None, "the worker died")
-        lanes.write(Routed(blocks=(), scanned=embedded(2), aside=(one, every)))
+        lanes.write(Routed(runs=(), scanned=embedded(2), aside=(one, every)))
         lanes.close()
         listed = api.call("GET", "/api/asides").json
         rest = api.call("GET", "/api/asides", after="0-1").json
@@ -40,7 +40,7 @@ def test_explaining_says_that_routing_set_a_published_event_aside_and_why(tmp_pa
         lanes = SqliteLanesWriter(api.data)
         slow = Aside(Position(EMBEDDED, Offset(1)), LaneNumber(1), "its regular expression took too long")
         broken = Aside(Position(EMBEDDED, Offset(2)), None, "it could not be read")
-        lanes.write(Routed(blocks=[packed(LaneNumber(2), [1, 2, 3])], scanned=embedded(3), aside=(slow, broken)))
+        lanes.write(Routed(runs=[packed(LaneNumber(2), [1, 2, 3])], scanned=embedded(3), aside=(slow, broken)))
         lanes.close()
         told = {
             cursor: [

@@ -11,9 +11,9 @@ from tests.doors.native.test_rights import RIGHTS, TO, asks
 from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.ids import DeliveryIds
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Routed
 from tidings.log.position import LaneNumber, embedded
 
 DEAD_LETTERS = "tidings:dead-letters"

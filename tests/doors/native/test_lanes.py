@@ -20,11 +20,12 @@ from tidings.delivery.push.reader import LaneDetail
 from tidings.delivery.push.sqlite.writer import SqliteDeliveryStore
 from tidings.delivery.push.store import AppliedCommand, Attempted, Burial, Firsts, Flush, LaneTally, SavedLane
 from tidings.events.stored import head_of
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.commands import Act, Activate, Command, DropDeadLetters, Redeliver, Rewind, Suspend, decoded
 from tidings.log.cursor import position_of
-from tidings.log.port import Limit, Routed
+from tidings.log.port import Limit
 from tidings.log.position import COMMANDS, EMBEDDED, LaneNumber, Marks, Offset, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 

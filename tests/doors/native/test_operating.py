@@ -21,8 +21,8 @@ from tests.polling import until
 from tidings.backup.sqlite import leap_ahead
 from tidings.cli.root import app as cli
 from tidings.errors import DataFolderUnusable, Misconfigured, PortInUse
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Routed
 from tidings.log.position import embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.part_status import PartStatus

@@ -9,8 +9,8 @@ import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
 from tests.server.wire import connect, wait_until_gone
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
-from tidings.log.port import Routed
 from tidings.log.position import embedded
 
 NDJSON = "application/x-ndjson"

@@ -16,10 +16,11 @@ from tests.delivery.worlds import start
 from tests.hub import Answer, Hub
 from tests.polling import until
 from tidings.delivery.push.sqlite import SqliteDeliveryReader
+from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.cursor import position_of
-from tidings.log.port import Limit, Routed
+from tidings.log.port import Limit
 from tidings.log.position import LaneNumber, Offset, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.part_status import read_faces
@@ -67,7 +68,7 @@ class Streaming:
         begin, end = (position_of(answer.json[edge]).offset for edge in ("first", "last"))
         offsets = [Offset(offset) for offset in range(begin, end + 1)]
         blocks = [packed(lane, offsets) for lane in sorted(lanes)]
-        self.lanes.write(Routed(blocks=blocks, scanned=embedded(offsets[-1])))
+        self.lanes.write(Routed(runs=blocks, scanned=embedded(offsets[-1])))
         return offsets
 
     def route(self, *lanes: LaneNumber) -> list[Offset]:
@@ -77,7 +78,7 @@ class Streaming:
         offsets = [entry.position.offset for entry in log.scan(self.lanes.routed(), ends, Limit()).entries]
         log.close()
         blocks = [packed(lane, offsets) for lane in sorted(lanes)] if offsets else []
-        self.lanes.write(Routed(blocks=blocks, scanned=ends))
+        self.lanes.write(Routed(runs=blocks, scanned=ends))
         return offsets
 
     def lane(self, name: str) -> LaneNumber:

@@ -13,25 +13,26 @@ from hypothesis import strategies as st
 
 from tests.contracts.lanes_contract import ONE, TWO, LanesContract, Left, body_of, entries_of
 from tidings.errors import DataFolderUnusable
+from tidings.lanes.sink import LaneSink, Routed
 from tidings.lanes.sqlite import writer as lanes_module
 from tidings.lanes.sqlite.block import packed
 from tidings.lanes.sqlite.bodies import Lost, lost_since
-from tidings.lanes.sqlite.writer import SqliteLanesReader, SqliteLanesWriter
-from tidings.log.port import LanesReader, LanesWriter, Routed
+from tidings.lanes.sqlite.reader import SqliteLanesReader
+from tidings.lanes.sqlite.writer import SqliteLanesWriter
 from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, embedded
 
 lost = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 1)), st.integers(1, 30))
 
 
 class TestSqliteLanes(LanesContract):
-    def open_writer(self, folder: Path) -> LanesWriter:
+    def open_writer(self, folder: Path) -> LaneSink:
         return SqliteLanesWriter(folder)
 
-    def open_reader(self, folder: Path) -> LanesReader:
+    def open_reader(self, folder: Path) -> SqliteLanesReader:
         return SqliteLanesReader(folder)
 
     @contextmanager
-    def breaking_off(self, writer: LanesWriter, after: int) -> Iterator[None]:
+    def breaking_off(self, writer: LaneSink, after: int) -> Iterator[None]:
         """SQLite gives up after that many of its own steps: anywhere between BEGIN and COMMIT."""
         connection: sqlite3.Connection = writer._connection
         connection.set_progress_handler(lambda: 1, after)
@@ -136,7 +137,7 @@ def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> Non
     file.close()
     writer, reader = SqliteLanesWriter(tmp_path), SqliteLanesReader(tmp_path)
     body = body_of(2, b"{}")
-    writer.write(Routed([packed(ONE, [2], body.key.digest)], embedded(2), bodies=[body]))
+    writer.write(Routed([packed(ONE, [2], body.key.key)], embedded(2), parts=[body]))
     assert entries_of(reader, ONE) == [1, 2]
     assert reader.bodies([body.key]) == {body.key: b"{}"}
     writer.close()
@@ -152,7 +153,7 @@ def _without_fillings(file: sqlite3.Connection) -> None:
 def test_bodies_that_a_file_of_before_kept_too_long_go_after_its_upgrade(tmp_path: Path) -> None:
     old, gone = body_of(1, b"old"), body_of(2, b"gone")
     writer = SqliteLanesWriter(tmp_path)
-    writer.write(Routed([], embedded(2), bodies=[old, gone]))
+    writer.write(Routed([], embedded(2), parts=[old, gone]))
     writer.close()
     with sqlite3.connect(tmp_path / "lanes.db") as file:
         _without_fillings(file)
@@ -167,7 +168,7 @@ def test_bodies_that_a_file_of_before_kept_too_long_go_after_its_upgrade(tmp_pat
 
 def test_large_bodies_go_a_few_at_a_time(tmp_path: Path) -> None:
     writer = SqliteLanesWriter(tmp_path)
-    writer.write(Routed([], embedded(9), bodies=[body_of(n, bytes([n]) * (1 << 20)) for n in range(1, 10)]))
+    writer.write(Routed([], embedded(9), parts=[body_of(n, bytes([n]) * (1 << 20)) for n in range(1, 10)]))
     assert list(writer.sweep(Left({1: 8}, {})))[:4] == [2, 2, 2, 2]
     writer.close()
 

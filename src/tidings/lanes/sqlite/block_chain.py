@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidings.lanes.sqlite.block import Block, LaneBegin
 from tidings.lanes.sqlite.fillings import FILLINGS
-from tidings.log.port import Block, LaneBegin
 from tidings.log.position import START, LaneNumber, Offset, Partition
 from tidings.sqlite.files import FileKind
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tidings.log.port import Block, Filling
+from tidings.lanes.sink import Filling, LaneRun
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, embedded
 
 FILLINGS = """CREATE TABLE fillings (
@@ -37,7 +37,7 @@ class HeldBack:
     """What routing found for one lane beyond the end of its filling."""
 
     upto: Offset
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[LaneRun] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -61,13 +61,13 @@ class Fillings:
         found = self._all.get(lane)
         return found is not None and not found.done
 
-    def hold(self, blocks: Iterable[Block]) -> None:
+    def hold(self, blocks: Iterable[LaneRun]) -> None:
         """These were routed, and are durable nowhere: keep them where the filling is closing, and not too many."""
         for block in blocks:
             held = self._held.get(block.lane)
             if held is not None:
                 held.blocks.append(block)
-                held.bytes += len(block.offsets) + len(block.digests or b"")
+                held.bytes += len(block.offsets) + len(block.keys or b"")
                 if held.bytes > HELD_BYTES:
                     del self._held[block.lane]
 
@@ -87,7 +87,7 @@ class Fillings:
         done = end is not None and reached >= end
         return msgspec.structs.replace(filling, reached=embedded(reached), done=done), end
 
-    def held(self, lane: LaneNumber) -> Sequence[Block]:
+    def held(self, lane: LaneNumber) -> Sequence[LaneRun]:
         """What was held back of a lane, in order."""
         return self._held[lane].blocks if lane in self._held else ()
 

@@ -2,7 +2,7 @@
 
 An entry's number is how many the lane has had before its block, plus its place in the block. Places are found by offset.
 
-Sending a whole event where a part was granted would be worse than sending nothing, so an entry whose digest or body is not to be
+Sending a whole event where a part was granted would be worse than sending nothing, so an entry whose key or body is not to be
 had counts as gone.
 """
 
@@ -15,10 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from tidings.events.stored import without_reference
-from tidings.lanes.port import Backlog, FoundEntry, LaneEntry, LanePage, Mark, PageLimit, StoredEntry
-from tidings.lanes.sqlite.block import DIGEST, REFERENCE, offsets_of
+from tidings.lanes.parts import KEY_BYTES, WHOLE
+from tidings.lanes.port import Backlog, FoundEntry, LaneEntry, LanePage, Mark, PageLimit, StoredEntry, Touched
+from tidings.lanes.sink import Aside, Filling, PartKey
+from tidings.lanes.sqlite.block import Block, LaneBegin, offsets_of
 from tidings.lanes.sqlite.reader import SqliteLanesReader
-from tidings.log.port import Aside, Block, BodyKey, Filling, LaneBegin, LogReader, Touched
+from tidings.log.port import LogReader
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Position
 
 CACHE_BYTES = 4 << 20
@@ -26,7 +28,7 @@ OVERHEAD = 1024
 """About how many bytes an entry takes in the cache beside its payload."""
 
 Content = tuple[int, bytes]
-"""Offset and digest: which bytes an entry stands for."""
+"""Offset and key: which bytes an entry stands for."""
 
 
 class EmbeddedLanes:
@@ -49,17 +51,17 @@ class EmbeddedLanes:
         offsets = self._blocks.offsets(block)
         begin = bisect_right(offsets, after.position.offset)
         chosen = offsets[begin : begin + limit.entries]
-        if block.digests is None:
-            wanted = [(offset, REFERENCE) for offset in chosen]
+        if block.keys is None:
+            wanted = [(offset, WHOLE) for offset in chosen]
         else:
-            wanted = [(offset, _digest(block, begin + n)) for n, offset in enumerate(chosen)]
+            wanted = [(offset, _key(block, begin + n)) for n, offset in enumerate(chosen)]
         entries = self._joined(wanted, block.before + begin + 1)
         return _page(block.before + begin, entries[: _fitting(entries, limit.bytes)], block.begin)
 
     async def fetch(self, lane: LaneNumber, marks: Sequence[Mark]) -> Sequence[LaneEntry]:
-        digests = self._digests(lane, [mark.position.offset for mark in marks])
-        there = self._contents([(offset, digest) for offset, digest in digests.items()])
-        found = {offset: there[offset, digest] for offset, digest in digests.items() if (offset, digest) in there}
+        keys = self._keys(lane, [mark.position.offset for mark in marks])
+        there = self._contents([(offset, key) for offset, key in keys.items()])
+        found = {offset: there[offset, key] for offset, key in keys.items() if (offset, key) in there}
         return [LaneEntry(mark.number, mark.position, found.get(mark.position.offset)) for mark in marks]
 
     async def find(self, lane: LaneNumber, place: Position | Marks) -> FoundEntry:
@@ -126,8 +128,8 @@ class EmbeddedLanes:
     def _block_after(self, lane: LaneNumber, after: Offset) -> Block | None:
         return next(iter(self._lanes.blocks(lane, after, EMBEDDED, 1)), None)
 
-    def _digests(self, lane: LaneNumber, offsets: Sequence[Offset]) -> Mapping[int, bytes]:
-        """The digests of the lane's entries at these offsets; REFERENCE for the event as it is in the log."""
+    def _keys(self, lane: LaneNumber, offsets: Sequence[Offset]) -> Mapping[int, bytes]:
+        """The keys of the lane's entries at these offsets; WHOLE for the event as it is in the log."""
         found: dict[int, bytes] = {}
         block: Block | None = None
         for offset in sorted(set(offsets)):
@@ -138,7 +140,7 @@ class EmbeddedLanes:
                 there = offsets_of(block)
             at = bisect_left(there, offset)
             if at < len(there) and there[at] == offset:
-                found[offset] = _digest(block, at)
+                found[offset] = _key(block, at)
         return found
 
     def _joined(self, wanted: Sequence[Content], number: int) -> list[LaneEntry]:
@@ -158,7 +160,7 @@ class EmbeddedLanes:
             bodies = self._bodies(missing)
             for content, position in zip(missing, positions, strict=True):
                 entry = entries.get(position)
-                projected = content[1] != REFERENCE
+                projected = content[1] != WHOLE
                 if entry is not None and (not projected or content in bodies):
                     # The head of a part does not say where the whole is.
                     head, data = (without_reference(entry.head), bodies[content]) if projected else (entry.head, entry.data)
@@ -166,10 +168,10 @@ class EmbeddedLanes:
         return cached
 
     def _bodies(self, contents: Iterable[Content]) -> Mapping[Content, bytes]:
-        keys = [BodyKey(Position(EMBEDDED, Offset(offset)), digest) for offset, digest in contents if digest != REFERENCE]
+        keys = [PartKey(Position(EMBEDDED, Offset(offset)), key) for offset, key in contents if key != WHOLE]
         if not keys:
             return {}
-        return {(key.position.offset, key.digest): body for key, body in self._lanes.bodies(keys).items()}
+        return {(key.position.offset, key.key): body for key, body in self._lanes.bodies(keys).items()}
 
 
 class LastBlocks:
@@ -193,7 +195,7 @@ class LastBlocks:
                 self._kept, self._bytes = {}, 0
             offsets = offsets_of(block)
             self._kept[block.lane] = block, offsets
-            self._bytes += 2 * len(block.offsets) + len(block.digests or b"") + OVERHEAD
+            self._bytes += 2 * len(block.offsets) + len(block.keys or b"") + OVERHEAD
         return offsets
 
 
@@ -222,8 +224,8 @@ def _page(before: int, entries: Sequence[LaneEntry], begin: LaneBegin | None) ->
     return LanePage(before, entries, begin.filling, Mark(begin.number, Position(EMBEDDED, begin.offset)))
 
 
-def _digest(block: Block, at: int) -> bytes:
-    return REFERENCE if block.digests is None else block.digests[at * DIGEST : (at + 1) * DIGEST]
+def _key(block: Block, at: int) -> bytes:
+    return WHOLE if block.keys is None else block.keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
 
 
 def _fitting(entries: Sequence[LaneEntry], most: int) -> int:

@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 
 from tidings.errors import LogUnavailable
-from tidings.lanes.sqlite.block import count_above
+from tidings.lanes.port import Touched
+from tidings.lanes.sink import Aside, Filling, PartKey
+from tidings.lanes.sqlite.block import Block, LaneBegin, count_above
 from tidings.lanes.sqlite.block_chain import LANES, FoundBlock, head, lanes_file, walk, walk_back
 from tidings.lanes.sqlite.fillings import read
-from tidings.log.port import Aside, Block, BodyKey, Filling, LaneBegin, Touched
 from tidings.log.position import LaneNumber, Marks, Offset, Partition, Position
 from tidings.sqlite.shared_reader import SharedReader
 
@@ -25,7 +26,7 @@ _BODY = 'SELECT data FROM bodies WHERE partition = ? AND "offset" = ? AND digest
 
 
 class SqliteLanesReader:
-    """`LanesReader` on lanes.db. Threads may share one, their calls then take turns.
+    """Reads lanes.db. Threads may share one, their calls then take turns.
 
     While routing has never run there is no file; then every lane is empty.
     """
@@ -36,7 +37,7 @@ class SqliteLanesReader:
         self._nothing = _no_lanes()
 
     def touched(self, after: int) -> Touched:
-        """See `LanesReader.touched`."""
+        """Which lanes got entries since `after`, without polling every lane. Cheap when nothing happened."""
         with self._snapshot() as connection:
             oldest, newest = connection.execute("SELECT min(number), max(number) FROM touches").fetchone()
             if newest == after or (newest is None and after == 0):
@@ -50,7 +51,7 @@ class SqliteLanesReader:
         return Touched(lanes, rows[-1][0])
 
     def blocks(self, lane: LaneNumber, after: Offset, partition: Partition, limit: int) -> Sequence[Block]:
-        """See `LanesReader.blocks`."""
+        """The blocks with an entry after `after`, in order, at most `limit` of them. A block may begin before `after`."""
         found: list[FoundBlock] = []
         with self._snapshot() as connection:
             newest = head(connection, lane, partition)
@@ -64,12 +65,12 @@ class SqliteLanesReader:
         return [item.block for item in found]
 
     def begin(self, lane: LaneNumber, partition: Partition) -> LaneBegin | None:
-        """See `LanesReader.begin`."""
+        """Where the lane begins, if it was ever filled from the log. Cheap."""
         with self._snapshot() as connection:
             return head(connection, lane, partition).begin
 
     def fillings(self) -> Mapping[LaneNumber, Filling]:
-        """See `LanesReader.fillings`. What one may go up to is what is routed."""
+        """The newest filling of every lane. What one may go up to is what is routed."""
         with self._snapshot() as connection:
             return read(connection)
 
@@ -78,23 +79,23 @@ class SqliteLanesReader:
         with self._snapshot() as connection:
             return [found.block for found in walk_back(connection, lane, partition, upto, entries)]
 
-    def bodies(self, keys: Sequence[BodyKey]) -> Mapping[BodyKey, bytes]:
-        """See `LanesReader.bodies`."""
-        found: dict[BodyKey, bytes] = {}
+    def bodies(self, keys: Sequence[PartKey]) -> Mapping[PartKey, bytes]:
+        """What is kept under these keys; what was removed is missing from the answer."""
+        found: dict[PartKey, bytes] = {}
         with self._snapshot() as connection:
             for key in keys:
-                row = connection.execute(_BODY, (*key.position, key.digest)).fetchone()
+                row = connection.execute(_BODY, (*key.position, key.key)).fetchone()
                 if row is not None:
                     found[key] = row[0]
         return found
 
     def routed(self) -> Marks:
-        """See `LanesReader.routed`."""
+        """How far routing is durable."""
         with self._snapshot() as connection:
             return dict(connection.execute("SELECT partition, upto FROM routed").fetchall())
 
     def count_after(self, lane: LaneNumber, after: Offset, partition: Partition) -> int:
-        """See `LanesReader.count_after`."""
+        """How many entries of the lane are after `after`. Removed ones do not count."""
         return self.backlog(lane, after, partition)[0]
 
     def backlog(self, lane: LaneNumber, after: Offset, partition: Partition) -> tuple[int, Block | None]:
@@ -107,12 +108,12 @@ class SqliteLanesReader:
             return later + count_above(first[0].block, after), first[0].block
 
     def total(self, lane: LaneNumber, partition: Partition) -> int:
-        """See `LanesReader.total`."""
+        """How many entries the lane has had, removed ones included. Cheap: asked whenever a lane has nothing more to read."""
         with self._snapshot() as connection:
             return head(connection, lane, partition).total
 
     def asides(self, after: Position | None, limit: int) -> Sequence[Aside]:
-        """See `LanesReader.asides`. All asides of one position come together, also beyond the limit."""
+        """What was set aside, oldest first. All asides of one position come together, also beyond the limit."""
         start = after or (-1, -1)
         with self._snapshot() as connection:
             rows = connection.execute(
@@ -125,7 +126,7 @@ class SqliteLanesReader:
         return [_aside(*row) for row in rows]
 
     def close(self) -> None:
-        """See `LanesReader.close`."""
+        """Release the file. Safe to call twice."""
         if self._file is not None:
             self._file.close()
 

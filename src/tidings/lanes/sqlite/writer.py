@@ -16,12 +16,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from tidings.lanes.sink import Aside, Filling, LaneRun, Part, Routed
 from tidings.lanes.sqlite.block import within
 from tidings.lanes.sqlite.block_chain import LANES, STATION_EVERY, LaneHead, heads, lanes_file
 from tidings.lanes.sqlite.bodies import OffsetSpan, lost_of, lost_since, next_offsets, note_swept, remove_at, swept
 from tidings.lanes.sqlite.fillings import Fillings, store
 from tidings.lanes.sqlite.reader import ALL_LANES, SqliteLanesReader
-from tidings.log.port import Aside, Block, Body, Filling, Remains, Routed
+from tidings.log.port import Remains
 from tidings.log.position import EMBEDDED, START, LaneNumber, Marks, Offset, Partition, Position
 from tidings.log.sqlite.identity import OpenedFile
 from tidings.log.sqlite.retention import SLICE_ROWS, give_back_pages
@@ -30,7 +31,7 @@ from tidings.sqlite.files import open_writer, roll_back, transaction, translatin
 from tidings.sqlite.lock import FileLock
 from tidings.sqlite.write_ahead_log import Wal
 
-__all__ = ["SqliteLanesReader", "SqliteLanesWriter"]
+__all__ = ["SqliteLanesWriter", "SqliteLanesReader"]
 
 _TOUCH_ROWS = 10_000
 _TOUCH_LANES = 1_000_000
@@ -41,8 +42,8 @@ _REASON_CHARS = 500
 class StoredRows(NamedTuple):
     """What one transaction writes. The lanes `begun` lose their entries."""
 
-    blocks: Sequence[Block]
-    bodies: Sequence[Body]
+    blocks: Sequence[LaneRun]
+    bodies: Sequence[Part]
     asides: Sequence[Aside]
     scanned: Marks
     fillings: Sequence[Filling] = ()
@@ -50,7 +51,7 @@ class StoredRows(NamedTuple):
 
 
 class SqliteLanesWriter:
-    """`LanesWriter` on lanes.db. Threads may share it; `trim` and `sweep` let writes pass between their slices."""
+    """`LaneSink` on lanes.db. Threads may share it; `trim` and `sweep` let writes pass between their slices."""
 
     def __init__(self, folder: Path, wal_bytes: int = 64 << 20) -> None:
         self._path = lanes_file(folder)
@@ -69,12 +70,12 @@ class SqliteLanesWriter:
         self._bell = Bell(folder, "lanes")
 
     def routed(self) -> Marks:
-        """See `LanesWriter.routed`."""
+        """See `LaneSink.routed`."""
         with self._lock:
             return dict(self._routed)
 
     def write(self, routed: Routed) -> None:
-        """See `LanesWriter.write`. Entries above `scanned` are dropped as well: they will be routed again."""
+        """See `LaneSink.write`. Entries above `scanned` are dropped as well: they will be routed again."""
         with self._turn():
             self._file.check()
             self._load()
@@ -84,14 +85,14 @@ class SqliteLanesWriter:
             routed_blocks = _in_order(self._new_blocks(routed))
             blocks = [block for block in routed_blocks if not self._fillings.keeps_back(block.lane)]
             asides = [aside for aside in routed.aside if self._is_new(aside.position, routed.scanned)]
-            bodies = [body for body in routed.bodies if self._is_new(body.key.position, routed.scanned)]
+            bodies = [body for body in routed.parts if self._is_new(body.key.position, routed.scanned)]
             if not blocks and not asides and not self._advances(routed.scanned):
                 return
             self._commit(StoredRows(blocks, bodies, asides, routed.scanned))
             self._fillings.hold(block for block in routed_blocks if self._fillings.keeps_back(block.lane))
 
     def fillings(self) -> Mapping[LaneNumber, Filling]:
-        """See `LanesWriter.fillings`."""
+        """See `LaneSink.fillings`."""
         with self._turn():
             self._load()
             return self._fillings.all(self._routed)
@@ -102,14 +103,14 @@ class SqliteLanesWriter:
         steps = [self._fillings.stepped(one, reached, self._routed.get(EMBEDDED, START)) for one in fillings.values()]
         blocks = [
             new
-            for block in routed.blocks
+            for block in routed.runs
             if block.lane in fillings
             and (new := within(block, fillings[block.lane].reached.get(EMBEDDED, START), reached)) is not None
         ]
         blocks += [block for step, _ in steps if step.done for block in self._fillings.held(step.lane)]
         asides = [aside for aside in routed.aside if aside.lane in fillings]
         begun = self._fillings.fresh(routed.begun)
-        rows = StoredRows(_in_order(blocks), routed.bodies, asides, {}, [*begun, *(step for step, _ in steps)], begun)
+        rows = StoredRows(_in_order(blocks), routed.parts, asides, {}, [*begun, *(step for step, _ in steps)], begun)
         self._commit(rows)
         self._fillings.committed([*((one, None) for one in begun), *steps])
 
@@ -121,7 +122,7 @@ class SqliteLanesWriter:
         self._wal.committed(sum(map(_size, rows.blocks)) + sum(len(body.data) for body in rows.bodies))
 
     def trim(self, below: Marks) -> int:
-        """See `LanesWriter.trim`."""
+        """See `LaneSink.trim`."""
         gone = gone_bodies = 0
         while removed := self._trim_slice(below):
             gone += removed
@@ -135,7 +136,7 @@ class SqliteLanesWriter:
         return gone
 
     def sweep(self, log: Remains) -> Iterator[int]:
-        """See `LanesWriter.sweep`. A sweep that is left before its end begins again next time."""
+        """See `LaneSink.sweep`. A sweep that is left before its end begins again next time."""
         lost = lost_of(log)
         with self._turn() as connection:
             spans = lost_since(swept(connection), lost)
@@ -159,7 +160,7 @@ class SqliteLanesWriter:
             self._wal.rest()
 
     def close(self) -> None:
-        """See `LanesWriter.close`."""
+        """See `LaneSink.close`."""
         with self._lock:
             self._connection.close()
             self._bell.close()
@@ -183,8 +184,8 @@ class SqliteLanesWriter:
         self._touched_lanes = sum(count for _, count in self._touches)
         self._loaded = True
 
-    def _new_blocks(self, routed: Routed) -> Iterable[Block]:
-        for block in routed.blocks:
+    def _new_blocks(self, routed: Routed) -> Iterable[LaneRun]:
+        for block in routed.runs:
             floor, ceiling = self._routed.get(block.partition, START), routed.scanned.get(block.partition, START)
             new = within(block, floor, ceiling)
             if new is not None:
@@ -212,7 +213,7 @@ class SqliteLanesWriter:
             insert("INSERT INTO stations VALUES (?,?,?,?)", stations)
             insert(
                 "INSERT OR IGNORE INTO bodies VALUES (?,?,?,?)",
-                [(*b.key.position, b.key.digest, b.data) for b in wanted.bodies],
+                [(*b.key.position, b.key.key, b.data) for b in wanted.bodies],
             )
             insert("INSERT OR IGNORE INTO asides VALUES (?,?,?,?)", map(_aside_row, wanted.asides))
             insert("INSERT OR REPLACE INTO routed VALUES (?,?)", list(routed.items()))
@@ -228,7 +229,7 @@ class SqliteLanesWriter:
         return before._replace(block=0, filling=filling.number, begin_number=before.total, begin_offset=begin_offset)
 
     def _chained(
-        self, blocks: Sequence[Block]
+        self, blocks: Sequence[LaneRun]
     ) -> tuple[list[tuple[object, ...]], dict[tuple[LaneNumber, Partition], LaneHead], list[tuple[int, int, int, int]]]:
         """The rows of these blocks, the new heads, and the new stations."""
         rows: list[tuple[object, ...]] = []
@@ -239,7 +240,7 @@ class SqliteLanesWriter:
             before = newest.get(lane) or self._heads.get(lane) or LaneHead()
             after = newest[lane] = before._replace(block=number, total=before.total + block.count, number=before.number + 1)
             span = (block.first, block.last, block.count)
-            rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.digests))
+            rows.append((number, *lane, *span, after.total, after.number, before.block, block.offsets, block.keys))
             if after.number % STATION_EVERY == 0:
                 stations.append((*lane, block.last, number))
         return rows, newest, stations
@@ -299,7 +300,7 @@ class SqliteLanesWriter:
             return gone
 
 
-def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:
+def _in_order(blocks: Iterable[LaneRun]) -> Sequence[LaneRun]:
     """The blocks, after checking that those of one lane rise. Raises ValueError: out of order, an entry could be there twice."""
     ends: dict[tuple[LaneNumber, Partition], Offset] = {}
     kept = []
@@ -312,8 +313,8 @@ def _in_order(blocks: Iterable[Block]) -> Sequence[Block]:
     return kept
 
 
-def _size(block: Block) -> int:
-    return len(block.offsets) + len(block.digests or b"") + _BLOCK_OVERHEAD
+def _size(block: LaneRun) -> int:
+    return len(block.offsets) + len(block.keys or b"") + _BLOCK_OVERHEAD
 
 
 def _aside_row(aside: Aside) -> tuple[int, int, int, str]:

@@ -44,8 +44,8 @@ class LaneState:
     `disabled` is why nothing is sent until somebody enables it, `paused_until` until when the endpoint asked for nothing,
     `failing_since` when the failures began that no success has ended yet (0: none), `paced` when the last attempts were, where
     their number in a minute is bounded. `letters` is how many dead letters are to be sent again and wait for room on the
-    redelivery list. `filling` is how often the lane was filled anew, as far as this state knows. `fresh` are open items that are saved with the lane, `changed` and `removed` what is to be
-    saved of the others.
+    redelivery list. `filling` is how often the lane was filled anew, as far as this state knows. `fresh` are open items that are
+    saved with the lane, `changed` and `removed` what is to be saved of the others.
     """
 
     __slots__ = (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tidings.log.port import Aside, Block, Body, BodyKey, LanesWriter, Routed
+from tidings.lanes.sink import Aside, LaneRun, LaneSink, Part, PartKey, Routed
 from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
 from tidings.observe.part_status import PartStatus
-from tidings.pipeline.routed_rows import ASIDE, BLOCK, BODY, COUNTED, SCANNED, RoutedRange, RoutedRow, merged
+from tidings.pipeline.routed_rows import ASIDE, COUNTED, ENTRIES, PART, SCANNED, RoutedRange, RoutedRow, merged
 
 
-class LaneSink:
+class RoutedSink:
     """Writes what routing found, as far as it is without a gap. Called by one thread only."""
 
-    def __init__(self, lanes: LanesWriter, board: PartStatus) -> None:
+    def __init__(self, lanes: LaneSink, board: PartStatus) -> None:
         self._lanes = lanes
         self._board = board
 
@@ -32,7 +32,7 @@ class LaneSink:
     def set_aside(self, position: Position, reason: str) -> None:
         """The event at this position cannot be routed; routing goes on behind it."""
         aside = Aside(position, None, reason)
-        self._lanes.write(Routed(blocks=(), scanned={position.partition: position.offset}, aside=(aside,)))
+        self._lanes.write(Routed(runs=(), scanned={position.partition: position.offset}, aside=(aside,)))
         self._board.count("tidings_set_aside_total")
 
     def _write(self, partition: Partition, rows: Sequence[RoutedRow], begun: Offset) -> None:
@@ -40,14 +40,14 @@ class LaneSink:
         if scanned == begun:
             return
         routed = Routed(
-            blocks=list(_blocks(partition, rows, scanned)),
+            runs=list(_runs(partition, rows, scanned)),
             scanned={partition: scanned},
             aside=list(_asides(partition, rows, scanned)),
-            bodies=list(_bodies(partition, rows, scanned)),
+            parts=list(_parts(partition, rows, scanned)),
         )
         self._lanes.write(routed)
         self._board.count("tidings_routed_total", scanned - begun)
-        self._board.count("tidings_lane_entries_total", sum(block.count for block in routed.blocks))
+        self._board.count("tidings_lane_entries_total", sum(run.count for run in routed.runs))
         self._board.count("tidings_set_aside_total", len(routed.aside))
         for row in rows:
             if row.kind == COUNTED and row.reason is not None:
@@ -63,23 +63,23 @@ def _without_gap(rows: Sequence[RoutedRow], begun: Offset) -> Offset:
     return scanned
 
 
-def _blocks(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Block]:
-    for lane, row in merged(row for row in rows if row.kind == BLOCK and row.first <= upto):
-        yield Block(
+def _runs(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[LaneRun]:
+    for lane, row in merged(row for row in rows if row.kind == ENTRIES and row.first <= upto):
+        yield LaneRun(
             lane=LaneNumber(lane),
             partition=partition,
             first=Offset(row.first),
             last=Offset(row.last),
             count=row.entries,
             offsets=row.offsets,
-            digests=row.digests,
+            keys=row.keys,
         )
 
 
-def _bodies(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Body]:
+def _parts(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Part]:
     for row in rows:
-        if row.kind == BODY and row.first <= upto:
-            yield Body(BodyKey(Position(partition, Offset(row.first)), row.digests or b""), row.body or b"")
+        if row.kind == PART and row.first <= upto:
+            yield Part(PartKey(Position(partition, Offset(row.first)), row.keys or b""), row.data or b"")
 
 
 def _asides(partition: Partition, rows: Sequence[RoutedRow], upto: int) -> Iterator[Aside]:
