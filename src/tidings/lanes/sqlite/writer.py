@@ -31,7 +31,7 @@ from tidings.sqlite.files import open_writer, roll_back, transaction, translatin
 from tidings.sqlite.lock import FileLock
 from tidings.sqlite.write_ahead_log import Wal
 
-__all__ = ["SqliteLanesWriter", "SqliteLanesReader"]
+__all__ = ["SqliteLanesReader", "SqliteLanesWriter"]
 
 _TOUCH_ROWS = 10_000
 _TOUCH_LANES = 1_000_000
