@@ -288,7 +288,8 @@ def test_only_adapters_know_that_the_embedded_log_has_one_partition() -> None:
 DOOR_NAMES = re.compile(r"horizon|hermes|vng|zeroeventhub", re.IGNORECASE)
 
 STAGES = ("log/", "lanes/", "sqlite/", "ingest/", "pipeline/", "delivery/")
-CORE = (*STAGES, "access/", "server/", "observe/", "registry/", "events/", "doors/native/", "doors/sse/")
+SHARED_BY_DOORS = ("doors/sse/", "doors/requests/", "doors/deliveries/", "doors/feed_state/")
+CORE = (*STAGES, "access/", "server/", "observe/", "registry/", "events/", *SHARED_BY_DOORS, "doors/native/")
 """Where no door is known by its name, nor in what all doors share."""
 
 DATA = {"delivery/push/policy/presets.py", "registry/delivery_options.py", "doors/all_doors.py", "doors/native/bodies/feed.py"}

@@ -25,7 +25,7 @@ from tidings.clock import Clock, LeapWatch, SystemClock
 from tidings.config import ServerSettings, Settings
 from tidings.doors.all_doors import DOORS
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.dead_letter_events import DeadLetterEvents
+from tidings.doors.deliveries.dead_letter_events import DeadLetterEvents
 from tidings.doors.door import Doors
 from tidings.doors.feeds.kept_cursors import forget_unused
 from tidings.doors.growth import Growth

@@ -26,6 +26,7 @@ from tidings.client.feeds.lines import Lines
 from tidings.clock import Instant
 from tidings.delivery.push.egress.exchange import Reply
 from tidings.delivery.push.request import oauth
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.doors.feeds import query as feed_query
 from tidings.doors.feeds.refusals import FeedRefused
 from tidings.doors.horizon.documents import request_body
@@ -34,7 +35,6 @@ from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.names import Team
 from tidings.doors.horizon.publish import resource
 from tidings.doors.horizon.resources.request import LARGEST
-from tidings.doors.start_points import instant_of
 from tidings.errors import FeedUnreadable, HubProblem, Rejected, Unauthenticated, Unavailable
 from tidings.events import json_text, uris
 from tidings.events.http_binding import Limits, decode

@@ -17,7 +17,7 @@ from tidings.access.authentication import token_digest
 from tidings.clock import Instant
 from tidings.delivery.feeds.cursor_sets import KeptCursor, SetKey
 from tidings.delivery.feeds.sqlite_cursor_sets import SqliteCursorSets
-from tidings.doors.feeds import cursor_set_lag
+from tidings.doors.feed_state import cursor_set_lag
 from tidings.doors.native import status
 from tidings.log.position import Offset, TopicNumber
 from tidings.log.sqlite.topic_slices import SqliteSlices

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.api_process import ApiProcess, an_api
-from tidings.doors.merge_patch import merged
+from tidings.doors.requests.merge_patch import merged
 
 TO = "http://127.0.0.1:9/in"
 

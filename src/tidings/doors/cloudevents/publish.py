@@ -16,7 +16,7 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.delivery.push.request.handshake import ORIGIN, consent_to
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.cloudevents.event_types import EventTypes
-from tidings.doors.query_parameters import refuse_unknown
+from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.errors import TidingsError
 from tidings.events.http_binding import decode
 from tidings.events.limits import Limits

@@ -14,6 +14,7 @@ from tidings.delivery.feeds.subscription_feed import FeedPorts, LaneSource
 from tidings.delivery.feeds.topic_feed import ReadyTopic, SharedSlices, TopicSource
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.entitlement import is_entitled, require_entitled
+from tidings.doors.feed_state.feed_keys import OF_SUBSCRIPTION, identity_of, key_of, lane_key, never_repeats
 from tidings.doors.feeds.refusals import FeedRefused, refused
 from tidings.errors import Forbidden, Malformed
 from tidings.log.position import LaneNumber, Position
@@ -22,9 +23,6 @@ from tidings.registry.model import Pull, Subscription, Topic
 from tidings.registry.rules import parse_name
 from tidings.registry.rules.approvals import sourced
 from tidings.registry.rules.retention import RetentionPeriod, Retentions
-
-FOREVER = "forever"
-OF_SUBSCRIPTION = "~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,27 +142,6 @@ class Feeds:
 def reads(by: Principal, subscription: Subscription) -> bool:
     """A subscription's feed belongs to who made it; administrators read all."""
     return by.reaches(subscription.name.namespace) and (by.may(Right.ADMIN) or subscription.owner == by.name)
-
-
-def key_of(topic: Topic) -> str:
-    """What the feed of this topic is known by."""
-    return str(topic.number)
-
-
-def lane_key(subscription: Subscription) -> str:
-    """What the feed of this subscription is known by."""
-    return f"{OF_SUBSCRIPTION}{subscription.lane}"
-
-
-def identity_of(parts: ApiParts, topic: Topic) -> Identity:
-    """What the token of a topic's feed stands for."""
-    return Identity(parts.life, key_of(topic), never_repeats(parts, topic))
-
-
-def never_repeats(parts: ApiParts, topic: Topic) -> bool:
-    """Whether no event is ever shown twice (FAPI-07), also not to readers that take partitions in any order."""
-    checked = (topic.duplicates or parts.settings.topics.duplicates) == FOREVER
-    return checked and not topic.feed.may_repeat and not layout_of(topic.feed).crossed
 
 
 def stands(parts: ApiParts, feed: OpenFeed, version: str) -> bool:

@@ -8,7 +8,8 @@ from tidings.access.principals import EVERYONE, Principal
 from tidings.clock import SECOND, Instant
 from tidings.delivery.feeds.cursor_sets import Keeper, KeptCursor, SetKey
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.feeds.feed_lookup import OpenFeed, key_of, lane_key
+from tidings.doors.feed_state.feed_keys import key_of, lane_key
+from tidings.doors.feeds.feed_lookup import OpenFeed
 from tidings.doors.feeds.refusals import refused
 from tidings.doors.feeds.request import FeedRequest, Stored
 from tidings.log.position import Offset

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from tidings.delivery.feeds.lines import Types
 from tidings.delivery.feeds.pages import PageRequest
 from tidings.doors.feeds.refusals import refused
-from tidings.doors.query_parameters import meant_by
+from tidings.doors.requests.query_parameters import meant_by
 
 PAGE, LARGEST_PAGE = 100, 10_000
 LONGEST_WAIT = 60

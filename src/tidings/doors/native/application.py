@@ -8,8 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from tidings import __version__
 from tidings.access.settings_checks import OPEN
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_answers import install
-from tidings.doors.feeds.partition_changes import Repartitioning
+from tidings.doors.feed_state.partition_changes import Repartitioning
 from tidings.doors.native import (
     asides,
     changes,
@@ -37,7 +36,8 @@ from tidings.doors.native.delivery import (
     webhooks,
 )
 from tidings.doors.native.request_checks import Doorstep
-from tidings.doors.route_parameters import only_declared
+from tidings.doors.requests.error_answers import install
+from tidings.doors.requests.route_parameters import only_declared
 
 ABOUT = (
     "Publish an event once over HTTP; everyone who asked for it gets it. "

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from tidings.access.principals import Right
+from tidings.doors.deliveries.start_points import positions_at
 from tidings.doors.native.bodies.wire import Wire
 from tidings.doors.native.callers import Caller, PartsOf
-from tidings.doors.start_points import positions_at
 from tidings.log.cursor import cursor_at
 
 router = APIRouter(tags=["operating"])

@@ -13,12 +13,12 @@ from tidings.access.principals import Principal, Right
 from tidings.doors import registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.merge_patch import unless_changed
 from tidings.doors.native.bodies.scope import ScopeBody, scopes_from, shown_scopes
 from tidings.doors.native.bodies.wire import Wire, name_in_path, same_name
 from tidings.doors.native.callers import Caller, PartsOf, owns, topic_of
 from tidings.doors.native.door_documents import refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch, patched, shown
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.errors import NotFound
 from tidings.registry.model import Approval, ApprovalMode, ApprovalState, Exposure, Name
 from tidings.registry.port import DocumentEnd

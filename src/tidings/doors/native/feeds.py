@@ -12,9 +12,9 @@ from pydantic import Field
 from tidings.access.principals import Principal, Right
 from tidings.delivery.feeds.partitions import Method, discovery
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.feeds.cursor_set_lag import Followed, followed
-from tidings.doors.feeds.feed_lookup import OF_SUBSCRIPTION, identity_of, key_of, lane_key
-from tidings.doors.feeds.partition_changes import Repartitioning
+from tidings.doors.feed_state.cursor_set_lag import Followed, followed
+from tidings.doors.feed_state.feed_keys import OF_SUBSCRIPTION, identity_of, key_of, lane_key
+from tidings.doors.feed_state.partition_changes import Repartitioning
 from tidings.doors.native.bodies.wire import Wire, name_in_path, time_of
 from tidings.doors.native.callers import Caller, PartsOf
 from tidings.errors import NotFound

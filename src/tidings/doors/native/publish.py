@@ -13,7 +13,7 @@ from http import HTTPStatus
 from tidings.access.authentication import address_of
 from tidings.access.cross_origin import refuse_strangers
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.query_parameters import refuse_unknown
+from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.errors import TidingsError
 from tidings.ids import random_id
 from tidings.ingest.admission import Admission, Arrival, check_publisher, events_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tidings.doors.error_form import ErrorForm
+from tidings.doors.requests.error_form import ErrorForm
 from tidings.problems import Problem, problem_of, transport_problem, unexpected
 
 REFUSALS: dict[int | str, dict[str, Any]] = {

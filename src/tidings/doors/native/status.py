@@ -16,8 +16,8 @@ from tidings.access.principals import Right
 from tidings.clock import SECOND
 from tidings.delivery.push.reader import LaneView
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.feeds.cursor_set_lag import Followed, followed
-from tidings.doors.lag import Gauges, Lag, Lags, SubscriptionLag, measured
+from tidings.doors.deliveries.lag import Gauges, Lag, Lags, SubscriptionLag, measured
+from tidings.doors.feed_state.cursor_set_lag import Followed, followed
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, owns
 from tidings.log.cursor import cursor_of

@@ -13,7 +13,6 @@ from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.covered_headers import headers_shown
-from tidings.doors.merge_patch import unless_changed
 from tidings.doors.native.bodies.credential import signing_shown
 from tidings.doors.native.bodies.subscription import (
     SubscriptionAnswer,
@@ -28,6 +27,7 @@ from tidings.doors.native.delivery.webhooks import Handshake, policy_in
 from tidings.doors.native.door_documents import is_derived, refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch
 from tidings.doors.native.patch.subscription_patch import patched_subscription
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.errors import Forbidden
 from tidings.registry.model import Name, Push, Snapshot, Subscription, TopicsSource
 from tidings.registry.port import DocumentEnd

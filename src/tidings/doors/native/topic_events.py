@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 from tidings.access.principals import Right
 from tidings.clock import rfc3339
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.deliveries.start_points import FIRST, LAST, marks_at
 from tidings.doors.native.avro_form import AVRO_FORM, AvroForm, schemas_for
 from tidings.doors.native.callers import Caller, PartsOf, topic_of
 from tidings.doors.native.publish import NativePublish
-from tidings.doors.start_points import FIRST, LAST, marks_at
 from tidings.errors import Expired
 from tidings.events.avro.payloads import SchemaBook, json_stored
 from tidings.events.stored import event_from

@@ -11,13 +11,13 @@ from pydantic import Field
 from tidings.access.principals import Principal, Right
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.merge_patch import unless_changed
 from tidings.doors.native.bodies.avro import AvroBody, SchemaVersionView, avro_from, avro_view, version_view
 from tidings.doors.native.bodies.feed import FeedBody, feed_from, feed_view
 from tidings.doors.native.bodies.wire import Duration, Labels, Size, Wire, name_in_path, same_name
 from tidings.doors.native.callers import Caller, PartsOf, sees_topic, topic_of
 from tidings.doors.native.door_documents import refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch, patched, shown
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.registry.model import Name, Topic
 from tidings.registry.port import DocumentEnd
 from tidings.registry.rules import parse_name

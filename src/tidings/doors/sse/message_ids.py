@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.delivery_statuses import EventStatuses, EventStatusQuery
+from tidings.doors.deliveries.statuses import EventStatuses, EventStatusQuery
 from tidings.log.position import LaneNumber, Offset, Partition, Position, reached
 from tidings.registry.model import Subscription
 

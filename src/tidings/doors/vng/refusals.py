@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tidings.doors.error_form import ErrorForm
+from tidings.doors.requests.error_form import ErrorForm
 from tidings.errors import EventFault, FilterSyntaxError, HandshakeRefused, Rejected, SinkForbidden, TidingsError, Unavailable
 from tidings.ids import random_id
 from tidings.problems import CONTENT_TYPE, status_of

@@ -19,7 +19,7 @@ from tidings.doors.cloudevents.names import CONFIRM, PREFIX
 from tidings.doors.cloudevents.subscriptions import resource
 from tidings.doors.cloudevents.subscriptions.openapi import document
 from tidings.doors.cloudevents.subscriptions.request import SubscriptionsReply, SubscriptionsRequest
-from tidings.doors.query_parameters import refuse_unknown
+from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.errors import NotFound, TidingsError
 from tidings.problems import problem_of, transport_problem, unexpected
 from tidings.server.asgi import App, ClientLeft, Receive, Scope, Send, answer, answer_problem

@@ -20,7 +20,7 @@ from typing import Any
 
 from tidings.delivery.push.request.handshake import LARGEST_RATE
 from tidings.doors.cloudevents.subscriptions.faults import Faults
-from tidings.doors.start_points import instant_of
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.errors import Malformed, shortened
 from tidings.registry.credentials import Placement, SigningVersion
 from tidings.registry.delivery_options import Ordering

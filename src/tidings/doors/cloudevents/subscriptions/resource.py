@@ -27,7 +27,7 @@ from tidings.doors.cloudevents.subscriptions.faults import our_places
 from tidings.doors.cloudevents.subscriptions.request import SubscriptionsReply, SubscriptionsRequest
 from tidings.doors.cloudevents.subscriptions.status import status_of
 from tidings.doors.cloudevents.subscriptions.translation import paper_from, shown, signing_shown, subscription_from
-from tidings.doors.delivery_commands import command
+from tidings.doors.deliveries.commands import command
 from tidings.errors import Conflict, EventFault, InvalidDocument, Malformed, NotFound, shortened
 from tidings.log.commands import Enable
 from tidings.registry.model import Name, NamespaceSource, Paper, Push, Snapshot, Source, Subscription, TopicsSource

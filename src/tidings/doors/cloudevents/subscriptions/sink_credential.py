@@ -7,7 +7,7 @@ from typing import Any
 
 from tidings.clock import Instant, rfc3339
 from tidings.doors.cloudevents.subscriptions.faults import Faults
-from tidings.doors.start_points import instant_of
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.errors import Malformed, shortened
 from tidings.registry.credentials import Placement, TokenCredential
 from tidings.registry.model import Push, Subscription

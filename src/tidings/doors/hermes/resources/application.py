@@ -8,10 +8,10 @@ from fastapi import FastAPI
 
 from tidings import __version__
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_answers import install
 from tidings.doors.hermes.resources import dead_letters, groups, operations, providers, settings, subscriptions, topics
 from tidings.doors.hermes.resources.request import FORM, REFUSALS
 from tidings.doors.hermes.views.metrics import DeliveryRates
+from tidings.doors.requests.error_answers import install
 
 ABOUT = "The Hermes door: groups, topics, subscriptions and OAuth providers as Hermes' management has them."
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from tidings.delivery.push.reader import DeadLetter
-from tidings.doors.delivery_commands import command
+from tidings.doors.deliveries.commands import command
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.documents.fields import fields_of
 from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.doors.hermes.resources.request import HermesCaller, HermesRequest, document_of, done, told
 from tidings.doors.hermes.views.traces import dead_letter_shown
-from tidings.doors.start_points import instant_of
 from tidings.log.commands import Act, DropDeadLetters, Redeliver
 from tidings.registry.model import Subscription
 

@@ -17,10 +17,10 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.access.principals import Principal, Right
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_form import ErrorForm
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.names import topic_name
 from tidings.doors.hermes.refusals import ErrorCode, HermesAnswer, HermesRefused, answer_of, mistake, refused
+from tidings.doors.requests.error_form import ErrorForm
 from tidings.errors import Malformed
 from tidings.events import json_text
 from tidings.events.content_types import essence_of

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tidings.clock import SECOND
-from tidings.doors.delivery_commands import command
+from tidings.doors.deliveries.commands import command
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.documents.fields import merged
 from tidings.doors.hermes.documents.filters import check_filters

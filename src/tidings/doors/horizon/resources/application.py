@@ -9,13 +9,13 @@ from fastapi import Depends, FastAPI
 from tidings import __version__
 from tidings.config import Settings
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_answers import install
 from tidings.doors.horizon.documents.environment import Shelf
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.resources import breakers, events, keys, listings, payloads, rovers, subscriptions
 from tidings.doors.horizon.resources.openapi import describe
 from tidings.doors.horizon.resources.request import FORM, REFUSALS
-from tidings.doors.route_parameters import only_declared
+from tidings.doors.requests.error_answers import install
+from tidings.doors.requests.route_parameters import only_declared
 
 ABOUT = (
     "The Horizon door: documents are applied, subscriptions approved, deliveries looked at and sent again. "

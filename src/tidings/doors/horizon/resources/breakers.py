@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fastapi import APIRouter, Query
 
 from tidings.delivery.push.reader import BreakerView
-from tidings.doors.delivery_commands import command
+from tidings.doors.deliveries.commands import command
 from tidings.doors.horizon.callers import may_enter
 from tidings.doors.horizon.door import is_ours
 from tidings.doors.horizon.names import PREFIX

@@ -14,9 +14,11 @@ from fastapi import APIRouter, Query, Request
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.records.status import FINAL
-from tidings.doors.delivery_commands import command
-from tidings.doors.delivery_statuses import EventStatus, EventStatuses
-from tidings.doors.delivery_statuses import EventStatusQuery as Wanted
+from tidings.doors.deliveries.commands import command
+from tidings.doors.deliveries.newest_first import newest
+from tidings.doors.deliveries.start_points import between_times, instant_of
+from tidings.doors.deliveries.statuses import EventStatus, EventStatuses
+from tidings.doors.deliveries.statuses import EventStatusQuery as Wanted
 from tidings.doors.horizon.door import WEEK
 from tidings.doors.horizon.names import PUBLISHER, topic_name
 from tidings.doors.horizon.resources.request import AskedBy, HorizonRequest, json_of
@@ -25,8 +27,6 @@ from tidings.doors.horizon.views.breakers import time_of
 from tidings.doors.horizon.views.dropped_events import Dropped, Droppings
 from tidings.doors.horizon.views.states import require_active, topic_of
 from tidings.doors.horizon.views.statuses import DROPPED, Showing, states_of
-from tidings.doors.newest_first import newest
-from tidings.doors.start_points import between_times, instant_of
 from tidings.errors import Forbidden, Malformed, NotFound
 from tidings.events.stored import event_from, note_in
 from tidings.log.commands import Redeliver

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from tidings.doors.deliveries.payloads import payload_at
 from tidings.doors.horizon.resources.request import PROBLEM, AskedBy
 from tidings.doors.horizon.resources.subscriptions import known
 from tidings.doors.horizon.views.states import require_active
-from tidings.doors.payloads import payload_at
 from tidings.doors.sse.message_ids import position_of
 from tidings.errors import Forbidden, NotFound
 

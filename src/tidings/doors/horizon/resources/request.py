@@ -11,13 +11,13 @@ from fastapi import Depends, Request
 from tidings.access.cross_origin import refuse_strangers
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.door import reserved_words
-from tidings.doors.error_form import ErrorForm
 from tidings.doors.horizon.callers import Client, entered, identified
 from tidings.doors.horizon.documents.apply_results import HubAddress
 from tidings.doors.horizon.documents.environment import Shelf
 from tidings.doors.horizon.documents.settings import DocumentSettings
 from tidings.doors.horizon.refusals import mistake, plain_refusal, refusal_of
-from tidings.doors.shape_faults import decoded
+from tidings.doors.requests.error_form import ErrorForm
+from tidings.doors.requests.shape_faults import decoded
 from tidings.errors import UnsupportedFormat
 from tidings.events.content_types import essence_of
 from tidings.events.headers import content_type_of

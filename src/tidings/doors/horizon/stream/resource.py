@@ -21,7 +21,7 @@ from tidings.doors.horizon.refusals import Refusal, mistake, plain_refusal, refu
 from tidings.doors.horizon.stream.frames import content_type, framing
 from tidings.doors.horizon.stream.tickets import LIFE, Tickets
 from tidings.doors.horizon.views.states import require_active, topic_of
-from tidings.doors.query_parameters import refuse_unknown
+from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.doors.sse.lane_stream import terminate
 from tidings.doors.sse.message_ids import last_seen
 from tidings.doors.sse.response import W3C, StreamLimits, StreamRequest, Style, answer_stream

@@ -9,7 +9,7 @@ from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.causes import DELETED, sentence, target_of
 from tidings.delivery.push.records.status import OPEN
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.delivery_statuses import EventStatus
+from tidings.doors.deliveries.statuses import EventStatus
 from tidings.doors.horizon.documents.subscriptions import RETENTIONS
 from tidings.doors.horizon.names import ENVIRONMENT
 from tidings.doors.horizon.views.breakers import time_of

@@ -11,8 +11,8 @@ from pydantic import Field
 from tidings.access.secrets import COVER
 from tidings.access.signing_keys import keys_for
 from tidings.clock import SECOND, Instant
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.doors.native.bodies.wire import Wire, time_of
-from tidings.doors.start_points import instant_of
 from tidings.errors import Malformed
 from tidings.registry.credentials import (
     SECRETS,

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from tidings.delivery.push.reader import DeadLetter
 from tidings.doors.api_parts import ApiParts
+from tidings.doors.deliveries.start_points import positions_at
 from tidings.doors.entitlement import is_entitled, require_entitled
 from tidings.doors.native.bodies.wire import Number, Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, is_admin, subscription_of
 from tidings.doors.native.delivery.lanes import LATER, CommandDone, order
-from tidings.doors.start_points import positions_at
 from tidings.errors import Malformed, NotFound
 from tidings.events.avro.payloads import SchemaBook, json_stored
 from tidings.events.stored import event_from

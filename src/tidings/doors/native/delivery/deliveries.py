@@ -13,10 +13,10 @@ from pydantic import Field
 
 from tidings.delivery.push.reader import DeliveryRecord
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.delivery_statuses import EventStatus, EventStatuses, EventStatusPage, EventStatusQuery, RecordsComplete
+from tidings.doors.deliveries.start_points import instant_of, positions_at
+from tidings.doors.deliveries.statuses import EventStatus, EventStatuses, EventStatusPage, EventStatusQuery, RecordsComplete
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, is_admin, owns, subscription_of
-from tidings.doors.start_points import instant_of, positions_at
 from tidings.errors import Malformed, NotFound
 from tidings.log.cursor import cursor_at, position_of
 from tidings.registry.model import Subscription

@@ -17,11 +17,11 @@ from tidings.access.principals import Principal
 from tidings.clock import Instant
 from tidings.delivery.push.reader import BreakerView, DeliveryCounts, LaneView
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.delivery_commands import command
+from tidings.doors.deliveries.commands import command
+from tidings.doors.deliveries.start_points import marks_at_any, positions_at
 from tidings.doors.entitlement import require_entitled
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, subscription_of
-from tidings.doors.start_points import marks_at_any, positions_at
 from tidings.errors import Malformed
 from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, Redeliver, Rewind, Suspend
 from tidings.log.cursor import cursor_at

@@ -12,12 +12,12 @@ from tidings.access.principals import Principal
 from tidings.delivery.push.policy.policy import Policy, policy_of
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.merge_patch import unless_changed
 from tidings.doors.native.bodies.policy import PolicyBody, shown_wishes, wishes_from
 from tidings.doors.native.bodies.wire import Wire
 from tidings.doors.native.callers import Caller, PartsOf, refuse_foreign, subscription_of
 from tidings.doors.native.door_documents import refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch, patched, shown
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.errors import Conflict
 from tidings.registry.model import Push, Snapshot, Subscription
 from tidings.registry.rules.retention import Retentions

@@ -11,10 +11,10 @@ from tidings.access.principals import Principal, Right
 from tidings.access.secrets import COVER
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.merge_patch import unless_changed
 from tidings.doors.native.bodies.wire import Duration, Wire, name_in_path, same_name
 from tidings.doors.native.callers import Caller, PartsOf
 from tidings.doors.native.patch.merge_patch import Patch, patched, shown
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.errors import Malformed, NotFound
 from tidings.registry.model import Name, Provider
 from tidings.registry.port import DocumentEnd

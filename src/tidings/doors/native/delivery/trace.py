@@ -11,11 +11,11 @@ from pydantic import Field
 
 from tidings.access.principals import Right
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.delivery_statuses import EventStatuses
+from tidings.doors.deliveries.start_points import FIRST, marks_at_any
+from tidings.doors.deliveries.statuses import EventStatuses
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, owns, topic_of
 from tidings.doors.native.delivery.deliveries import DeliveryHistory, shown
-from tidings.doors.start_points import FIRST, marks_at_any
 from tidings.errors import Expired
 from tidings.events.stored import event_from
 from tidings.log.cursor import cursor_at, cursor_of, position_of

@@ -10,8 +10,8 @@ from fastapi import Body
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from tidings.doors.merge_patch import MERGE_PATCH, merged
 from tidings.doors.native.bodies.wire import Wire
+from tidings.doors.requests.merge_patch import MERGE_PATCH, merged
 
 Patch = Annotated[
     dict[str, Any],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidings.clock import rfc3339
-from tidings.doors.start_points import instant_of
+from tidings.doors.deliveries.start_points import instant_of
 from tidings.doors.vng.documents.members import DocumentReader
 from tidings.errors import EventFault, Malformed
 from tidings.events.attribute_rules import value_problem

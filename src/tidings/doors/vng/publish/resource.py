@@ -12,7 +12,7 @@ from tidings.access.cross_origin import refuse_strangers
 from tidings.access.principals import Right
 from tidings.delivery.push.request.handshake import ORIGIN, consent_to
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_form import tried
+from tidings.doors.requests.error_form import tried
 from tidings.doors.vng.publish.domains import AdmittedDomain, DomainLookup
 from tidings.doors.vng.publish.event_rules import REFERENCE, REFERENCE_KEY, EventChoices, faults_of
 from tidings.doors.vng.publish.stored_event import stored_event

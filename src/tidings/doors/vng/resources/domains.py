@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from tidings.access.principals import Right
 from tidings.doors import registry_changes
-from tidings.doors.merge_patch import merged, unless_changed
+from tidings.doors.requests.merge_patch import merged, unless_changed
 from tidings.doors.vng.documents.domain import check_unique, domain_from, domain_papers, shown_domain, topic_from, topic_of
 from tidings.doors.vng.names import DOMAINS, uuid_of
 from tidings.doors.vng.resources.pages import cut, page_answer, page_of

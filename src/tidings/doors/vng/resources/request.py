@@ -11,7 +11,7 @@ import msgspec
 
 from tidings.access.principals import Principal, Right
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.merge_patch import MERGE_PATCH
+from tidings.doors.requests.merge_patch import MERGE_PATCH
 from tidings.doors.vng.documents.members import object_in
 from tidings.doors.vng.names import NAMESPACE
 from tidings.doors.vng.refusals import VERSION

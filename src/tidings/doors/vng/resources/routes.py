@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tidings.access.authentication import address_of
 from tidings.access.cross_origin import refuse_strangers
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.error_form import tried
+from tidings.doors.requests.error_form import tried
 from tidings.doors.vng.refusals import FORM, VngRefusal
 from tidings.doors.vng.resources import domains, subscriptions
 from tidings.doors.vng.resources.request import VngAnswer, VngRequest, accepts

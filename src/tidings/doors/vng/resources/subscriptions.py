@@ -10,8 +10,8 @@ from tidings.access.principals import Right
 from tidings.delivery.push.reader import LaneView
 from tidings.delivery.push.request.handshake import NoSupport
 from tidings.doors import handshakes, registry_changes
-from tidings.doors.delivery_commands import command
-from tidings.doors.merge_patch import merged, unless_changed
+from tidings.doors.deliveries.commands import command
+from tidings.doors.requests.merge_patch import merged, unless_changed
 from tidings.doors.vng.documents.members import DocumentReader
 from tidings.doors.vng.documents.subscription import (
     MEMBERS_HERE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tidings.delivery.feeds.cursor_sets import KeptCursor
 from tidings.delivery.feeds.partitions import layout_of
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.feeds.feed_lookup import OF_SUBSCRIPTION, key_of, lane_key
+from tidings.doors.feed_state.feed_keys import OF_SUBSCRIPTION, key_of, lane_key
 from tidings.lanes.port import Mark
 from tidings.log.cursor import feed_position
 from tidings.log.position import Offset

@@ -17,7 +17,7 @@ from tidings.delivery.push.reader import DeliveryRecord
 from tidings.delivery.push.records.status import OPEN, DeliveryStatus
 from tidings.delivery.push.records.statuses import LaneSources, Statuses, StatusQuestion
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.start_points import between_times
+from tidings.doors.deliveries.start_points import between_times
 from tidings.events.stored import event_from
 from tidings.log.port import Entry
 from tidings.log.position import LaneNumber, Offset, Partition, Position, marks_below

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from tidings.doors.query_parameters import refuse_unknown
+from tidings.doors.requests.query_parameters import refuse_unknown
 
 
 async def only_declared(request: Request) -> None:

@@ -9,7 +9,7 @@ from tests.delivery.worlds import World, in_world
 from tests.polling import until_async
 from tests.receivers import Receiver
 from tidings.clock import Instant
-from tidings.doors.lag import Gauges, Lags, measured
+from tidings.doors.deliveries.lag import Gauges, Lags, measured
 from tidings.lanes.sqlite.lanes import EmbeddedLanes
 from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.commands import Activate, Suspend

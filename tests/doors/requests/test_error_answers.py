@@ -11,8 +11,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from tidings.doors.error_answers import install
-from tidings.doors.error_form import ErrorForm, tried
+from tidings.doors.requests.error_answers import install
+from tidings.doors.requests.error_form import ErrorForm, tried
 from tidings.errors import Forbidden, Overloaded, TidingsError
 from tidings.problems import status_of
 from tidings.server.asgi import ClientLeft

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.builders import a_draft
 from tidings import config
 from tidings.clock import Instant
-from tidings.doors.start_points import marks_at, marks_at_any
+from tidings.doors.deliveries.start_points import marks_at, marks_at_any
 from tidings.errors import Malformed
 from tidings.log.cursor import cursor_of, marks_of, position_of
 from tidings.log.port import Limit

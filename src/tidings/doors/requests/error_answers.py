@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from tidings.doors.allowed_methods import allowed_methods
-from tidings.doors.error_form import ErrorForm, R, WireRefusal
-from tidings.doors.shape_faults import faults_of
+from tidings.doors.requests.allowed_methods import allowed_methods
+from tidings.doors.requests.error_form import ErrorForm, R, WireRefusal
+from tidings.doors.requests.shape_faults import faults_of
 from tidings.errors import InvalidDocument, TidingsError
 from tidings.server.asgi import ClientLeft
 

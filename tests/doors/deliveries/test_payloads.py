@@ -11,7 +11,7 @@ import pytest
 from tests.builders import a_name, a_subscription, an_event
 from tests.delivery.worlds import World, in_world
 from tidings.clock import ManualClock
-from tidings.doors.payloads import payload_at
+from tidings.doors.deliveries.payloads import payload_at
 from tidings.errors import Expired, NotFound
 from tidings.events.stored import head_of
 from tidings.lanes.sink import Part, PartKey, Routed

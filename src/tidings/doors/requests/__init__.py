@@ -1,0 +1,1 @@
+"""What requests to any door share: parameters, bodies, and how errors are answered."""
