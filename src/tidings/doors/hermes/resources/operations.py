@@ -16,9 +16,7 @@ from starlette.responses import Response
 from tidings.clock import SECOND
 from tidings.delivery.push.reader import LaneView
 from tidings.doors.deliveries.commands import command
-from tidings.doors.deliveries.lag import Gauges, SubscriptionLag, measured
 from tidings.doors.deliveries.newest_first import newest
-from tidings.doors.deliveries.start_points import between_times
 from tidings.doors.deliveries.statuses import EventStatuses
 from tidings.doors.explanation import ExplainQuestion, verdicts
 from tidings.doors.hermes.documents import stored
@@ -29,7 +27,6 @@ from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.doors.hermes.resources.request import HermesCaller, HermesRequest, body_of, told
 from tidings.doors.hermes.views.metrics import DeliveryRates, health_shown, metrics_shown
 from tidings.doors.hermes.views.traces import FILTERED, TracedSubscription, delivered, published, undelivered
-from tidings.doors.deliveries.newest_first import newest
 from tidings.events.stored import event_from
 from tidings.log.commands import Rewind
 from tidings.log.port import Between, Entry
