@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from tests.api_process import ApiProcess, an_api
 from tests.hub import Answer as HubAnswer
+from tests.hub import Hub
 from tests.receivers import Answer
 
 ORIGIN = "hub.example"
@@ -62,3 +64,28 @@ def a_door(data: Path, **settings: Any) -> Iterator[Door]:
     with an_api(data, push=push, **settings) as api:
         assert api.call("PUT", "/api/topics/orders", {"duplicates": "24h"}).status == 201
         yield Door(api)
+
+
+@dataclass(frozen=True)
+class HubDoor:
+    """The door of a whole hub; each test has topics of its own."""
+
+    hub: Hub
+
+    def call(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> HubAnswer:
+        return self.hub.call(method, f"/cloudevents{path}", body, headers)
+
+    def topic(self, **fields: Any) -> str:
+        name = f"ce-{uuid.uuid4().hex[:12]}"
+        assert self.hub.call("PUT", f"/api/topics/{name}", fields).status == 201
+        return name
+
+    def subscribe(self, sink: str, topic: str, members: Mapping[str, Any] | None = None, **config: Any) -> Any:
+        body = {"sink": sink, "protocol": "HTTP", "config": {"topic": topic, **config}, **(members or {})}
+        made = self.call("POST", "/subscriptions", body)
+        assert made.status == 201, made.body
+        return made.json
+
+    def publish_all(self, topic: str, events: list[dict[str, Any]]) -> None:
+        answer = self.call("POST", f"/topics/{topic}", json.dumps(events).encode(), {"content-type": BATCH})
+        assert answer.status == 202, answer.body
