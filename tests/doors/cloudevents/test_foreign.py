@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from standardwebhooks import Webhook
-
 from cloudevents.core.bindings.http import HTTPMessage, from_http_event, to_binary_event, to_structured_event
 from cloudevents.core.v1.event import CloudEvent
+from standardwebhooks import Webhook
+
 from tests.doors.cloudevents.worlds import CONSENT, HubDoor, an_event
 from tests.hub import Hub
 from tests.receivers import Answer, Arrival, Receiver
