@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text, text
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration: what the tables below look like."""
 
 METADATA = MetaData()
