@@ -62,7 +62,7 @@ def test_layouts_from_before_formats_had_names_are_read(tmp_path: Path) -> None:
     kept = {"environment": "prod", "subscription": "s", "publisher": "p", "subscriber": "c", "zone": "caas", "filtered": False}
     with open_writer(tmp_path) as store:
         layout = Layout(format="horizon", settings=kept)
-        streamed = a_subscription(delivery=Stream(layout=layout), description='"layout":{')
+        streamed = a_subscription("horizon/prod:s", delivery=Stream(layout=layout), description='"layout":{')
         store.put([a_topic(), streamed, a_subscription("plain")], by="ann", at=Instant(1), marks=embedded(1))
         snapshot = store.snapshot()
     with sqlite3.connect(tmp_path / "registry.db") as connection:

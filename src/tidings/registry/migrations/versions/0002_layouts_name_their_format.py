@@ -1,4 +1,4 @@
-"""A layout names the format that it belongs to, with its settings below. There was one format before, that of Horizon."""
+"""A layout names the format that it belongs to, with its settings below. Before, each door had one, for its own namespaces."""
 
 import json
 
@@ -24,6 +24,7 @@ def upgrade() -> None:
         layout = delivery.get("layout")
         if not isinstance(layout, dict) or "format" in layout:
             continue
-        delivery["layout"] = {"format": "horizon", "settings": layout}
+        door = document["name"]["namespace"].partition("/")[0]
+        delivery["layout"] = {"format": door, "settings": layout}
         written = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         connection.execute(sa.update(_VERSIONS).where(_VERSIONS.c.id == number).values(document=written))
