@@ -341,6 +341,20 @@ def test_t46_an_endpoint_that_cannot_be_is_refused(door: HermesDoor, endpoint: s
     assert answer.json["message"] == "Subscription.endpoint Endpoint address has invalid format"
 
 
+def test_an_endpoint_that_cannot_be_reached_or_is_the_hub_itself_is_warned_of(door: HermesDoor) -> None:
+    answer = create(door, name="private", endpoint="http://10.0.0.1/")
+    assert answer.status == 201 and "push.allow" in answer.headers["tidings-warning"]
+    own = f"http://127.0.0.1:{door.api.port}/hermes/topics/shop.orders"
+    changed = door.call("PUT", f"{S}/private", {"endpoint": own})
+    assert changed.status == 200 and "this hub itself" in changed.headers["tidings-warning"]
+
+
+def test_the_audit_log_leaves_out_the_query_of_an_endpoint(door: HermesDoor) -> None:
+    assert create(door, name="queried", endpoint="http://shop.example/in?key=audit-secret").status == 201
+    changes = door.api.call("GET", "/api/changes?limit=1000", headers={"authorization": "Bearer root"}).body.decode()
+    assert "http://shop.example/in?…" in changes and "audit-secret" not in changes
+
+
 def test_t25_a_password_leaves_the_endpoint_and_is_kept(door: HermesDoor) -> None:
     path = door.subscribe("basic", endpoint="http://user:secret@example.com/in")
     found = door.get(path)

@@ -17,7 +17,7 @@ from tidings.registry.model import Change
 
 router = APIRouter(tags=["operating"])
 
-_CALLBACKS = ("url", "callback")
+_ADDRESSES = ("http://", "https://")
 
 
 class ChangeView(Wire):
@@ -62,14 +62,16 @@ def _view(change: Change) -> ChangeView:
 
 
 def _without_queries(document: Any) -> Any:
-    """Callbacks without what stands behind their `?`: it often holds a secret, which is the subscriber's own."""
+    """Addresses without what stands behind their `?`: it often holds a secret, which is the subscriber's own.
+
+    Doors keep callbacks in documents of their own, under names of their own.
+    """
     match document:
         case dict():
-            return {
-                name: without_query(value) if name in _CALLBACKS and isinstance(value, str) else _without_queries(value)
-                for name, value in document.items()
-            }
+            return {name: _without_queries(value) for name, value in document.items()}
         case list() | tuple():
             return [_without_queries(value) for value in document]
+        case str() if document.startswith(_ADDRESSES) and "?" in document:
+            return without_query(document)
         case _:
             return document

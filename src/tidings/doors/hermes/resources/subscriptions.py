@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from tidings.clock import SECOND
+from tidings.doors import handshakes
 from tidings.doors.deliveries.commands import command
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.documents.fields import merged
@@ -68,8 +69,8 @@ async def create_subscription(topic: str, request: Request, asked: HermesCaller)
         if stored.has_paper(asked.snapshot, subscription_paper(topic, name)):
             raise refused(ErrorCode.SUBSCRIPTION_ALREADY_EXISTS, f"Subscription {name} for topic {topic} already exists")
         now = asked.parts.clock.now() / SECOND
-        await _put(asked, wanted, {"createdAt": now, "modifiedAt": now})
-    return done(HTTPStatus.CREATED, wanted.warnings)
+        warnings = await _put(asked, wanted, {"createdAt": now, "modifiedAt": now})
+    return done(HTTPStatus.CREATED, [*wanted.warnings, *warnings])
 
 
 @router.get("/topics/{topic}/subscriptions/{name}")
@@ -90,11 +91,11 @@ async def update_subscription(topic: str, name: str, request: Request, asked: He
         if (wanted.document["topicName"], wanted.document["name"]) != (topic, name):
             raise invalid([("Subscription.name", "a subscription keeps its name and its topic")])
         times = {"createdAt": standing["createdAt"], "modifiedAt": asked.parts.clock.now() / SECOND}
-        await _put(asked, wanted, times)
+        warnings = await _put(asked, wanted, times)
     state = patch.get("state")
     if state in _ACTS:
         await _order(asked, topic, name, _ACTS[state])
-    return done(HTTPStatus.OK, wanted.warnings)
+    return done(HTTPStatus.OK, [*wanted.warnings, *warnings])
 
 
 def _over(standing: Mapping[str, Any], patch: Any) -> Any:
@@ -151,8 +152,8 @@ async def state_of(asked: HermesRequest, topic: str, name: str) -> str:
     return SUSPENDED if view.state == "suspended" else ACTIVE
 
 
-async def _put(asked: HermesRequest, wanted: SubscriptionRequest, times: Mapping[str, float]) -> None:
-    """Check what a subscription refers to, and store it."""
+async def _put(asked: HermesRequest, wanted: SubscriptionRequest, times: Mapping[str, float]) -> list[str]:
+    """Check what a subscription refers to, and store it; what will keep its deliveries from arriving all the same."""
     document, snapshot = wanted.document, asked.snapshot
     topic = stored.topic(snapshot, document["topicName"])
     policy = document.get("oAuthPolicy")
@@ -165,6 +166,7 @@ async def _put(asked: HermesRequest, wanted: SubscriptionRequest, times: Mapping
     paper = Paper(name=subscription_paper(document["topicName"], document["name"]), text={**kept, **times})
     documents: list[Document] = [paper, core]
     await asked.change(documents)
+    return handshakes.warnings_about(asked.parts, core)
 
 
 def _check_filters(asked: HermesRequest, chain: list[dict[str, Any]], content: str) -> None:
