@@ -32,7 +32,9 @@ def statuses(sub: Subscribed, message: str) -> list[object]:
 
 def after_creation(sub: Subscribed) -> datetime:
     """A time between the creation of a subscription and what is published to it next."""
-    since = datetime.fromtimestamp(sub.door.get(sub.path)["modifiedAt"], UTC) + timedelta(milliseconds=500)
+    name = f"hermes%2F{sub.topic}:{sub.path.rpartition('/')[2]}"
+    created = datetime.fromisoformat(sub.door.api.call("GET", f"/api/subscriptions/{name}").json["created"])
+    since = created + timedelta(milliseconds=10)
     until(lambda: datetime.now(UTC) > since)
     return since
 
