@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tidings.doors.hermes.documents.endpoints import INVALID, HermesEndpoint, endpoint
 from tidings.doors.hermes.documents.fields import Fields, fields_of, refuse_faults
 from tidings.doors.hermes.documents.filters import read_filters
@@ -161,6 +163,15 @@ def _layout(request: SubscriptionRequest, topic: Topic) -> HermesLayout:
 def schemas_of(topic: Topic) -> tuple[tuple[int, str], ...]:
     """The Avro schemas of a topic, as layouts keep them."""
     return () if topic.avro is None else tuple((one.number, one.schema) for one in topic.avro.versions)
+
+
+def with_schemas(subscription: Subscription, topic: Topic) -> Subscription:
+    """The subscription with the schemas that its topic has now."""
+    push = subscription.delivery
+    if not isinstance(push, Push) or push.layout is None:
+        return subscription
+    layout = msgspec.structs.replace(push.layout.read(HermesLayout), schemas=schemas_of(topic))
+    return msgspec.structs.replace(subscription, delivery=msgspec.structs.replace(push, layout=layout.kept()))
 
 
 def _credential(request: SubscriptionRequest, standing: Subscription | None) -> Credential | None:

@@ -13,7 +13,10 @@ from tidings.doors.hermes.names import AVRO, CONTENT, JSON, LARGEST, UNCHECKED_B
 from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.errors import Malformed
 from tidings.events import json_text
-from tidings.registry.model import Exposure, Name, Topic
+from tidings.events.avro.schema import compiled
+from tidings.events.schema import Schema
+from tidings.registry.avro import AvroPayload, AvroVersion
+from tidings.registry.model import Exposure, Topic
 
 MOST_BYTES = 2_097_152
 SMALLEST_LIMIT, USUAL_LIMIT = 1024, 51_200
@@ -90,18 +93,35 @@ def schema_text(raw: object) -> str | None:
 
 
 def json_schema(text: str) -> Mapping[str, Any]:
-    """The JSON schema that a text holds. Raises HermesRefused; whether it is one is found out when it is compiled."""
+    """The JSON schema that a text holds. Raises HermesRefused."""
     try:
         value = json_text.parse(text.encode())
+        if isinstance(value, dict):
+            Schema.compiled(value)
+            return value
     except Malformed as error:
-        raise refused(ErrorCode.SCHEMA_BAD_REQUEST, f"Topic.schema is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise refused(ErrorCode.SCHEMA_BAD_REQUEST, "Topic.schema must be a JSON schema: an object")
-    return value
+        raise refused(ErrorCode.SCHEMA_BAD_REQUEST, f"Topic.schema is not a JSON schema: {error}") from error
+    raise refused(ErrorCode.SCHEMA_BAD_REQUEST, "Topic.schema must be a JSON schema: an object")
 
 
-def core_topic(document: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Topic:
-    """What a topic's document comes to."""
+def avro_versions(text: str | None) -> AvroPayload:
+    """The Avro schema of a topic, as the registry takes a new version. Raises HermesRefused (HER-30)."""
+    if text is None:
+        raise refused(ErrorCode.VALIDATION_ERROR, "Topic.schema must not be null: an Avro topic needs its schema")
+    try:
+        fault = compiled(text).metadata_fault
+    except Malformed as error:
+        raise refused(ErrorCode.SCHEMA_BAD_REQUEST, f"Topic.schema {error}") from error
+    if fault:
+        raise refused(ErrorCode.AVRO_SCHEMA_INVALID_METADATA, f"Topic.schema {fault}")
+    return AvroPayload(versions=(AvroVersion(0, text),))
+
+
+def core_topic(document: Mapping[str, Any], schema: str | None) -> Topic:
+    """What a topic's document comes to, with the text of its schema. Raises HermesRefused where that is none."""
+    avro = document["contentType"] == AVRO
+    # A topic without validation keeps its schema, and it must be one all the same.
+    checked = None if avro or schema is None else json_schema(schema)
     time = document["retentionTime"]
     labels = {CONTENT: document["contentType"], LARGEST: str(document["maxMessageSize"])}
     if not document["validationEnabled"]:
@@ -112,7 +132,8 @@ def core_topic(document: Mapping[str, Any], schema: Mapping[str, Any] | None) ->
         retention=max(1.0, time["duration"] * UNITS[time["retentionUnit"]]),
         max_event_bytes=MOST_BYTES + (64 << 10),
         duplicates="off",
-        schema=None if labels.get(UNCHECKED_BODY) else schema,
+        schema=None if UNCHECKED_BODY in labels else checked,
+        avro=avro_versions(schema) if avro else None,
         labels=labels,
     )
 
@@ -124,8 +145,3 @@ def core_exposure(document: Mapping[str, Any]) -> Exposure:
         return Exposure(topic=name)
     listed = [*auth["publishers"], *([ANONYMOUS] if auth["unauthenticatedAccessEnabled"] else [])]
     return Exposure(topic=name, publishers=tuple(dict.fromkeys(one for one in listed if one)))
-
-
-def topics_of(papers: Mapping[Name, Any], namespace: str) -> list[Mapping[str, Any]]:
-    """The texts of all documents of one namespace, by name."""
-    return [paper.text for name, paper in sorted(papers.items()) if name.namespace == namespace]

@@ -18,11 +18,14 @@ from tidings.clock import Instant, rfc3339
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.hermes.documents.topics import MOST_BYTES
 from tidings.doors.hermes.names import topic_name, topic_path, word_fault
+from tidings.doors.hermes.publish.avro_messages import avro_payload, schema_for
 from tidings.doors.hermes.publish.headers import MESSAGE_ID, partition_key, propagated
 from tidings.doors.hermes.publish.rules import PublishRules, TopicRules
 from tidings.doors.hermes.refusals import ErrorCode, HermesAnswer, HermesRefused, answer_of, mistake, refused
 from tidings.errors import EventFault, InvalidEvent, LogUnavailable, Malformed, NotFound, TidingsError, TooLarge
 from tidings.events import json_text
+from tidings.events.avro.payloads import AVRO_BINARY
+from tidings.events.avro.schema import AvroSchema, fault_of_event
 from tidings.events.headers import RawHeaders
 from tidings.events.model import Event
 from tidings.ingest.admission import Admission
@@ -165,11 +168,24 @@ class HermesPublish:
         if key:
             attributes["partitionkey"] = key
         kept = propagated(headers, self._allowed) if self._settings.propagate_headers else {}
+        avro = rules.admission.avro
+        if avro is not None:
+            schema = schema_for(avro, headers)
+            attributes["datacontenttype"] = AVRO_BINARY
+            data = _as_avro(schema, headers, body, message_id, at)
+            return Event(attributes, data, False, kept, avro=schema.fingerprint), None
         if not rules.checked and not json_text.is_sound(body):
             # No other door may take these bytes for JSON.
             return Event(attributes, body, True, kept), None
         attributes["datacontenttype"] = "application/json"
         return Event(attributes, body, False, kept), [_parsed(body)] if rules.checked else None
+
+
+def _as_avro(schema: AvroSchema, headers: RawHeaders, body: bytes, message_id: str, at: Instant) -> bytes:
+    try:
+        return avro_payload(schema, headers, body, message_id, at // 1000)
+    except Malformed as error:
+        raise InvalidEvent([fault_of_event(error, 0)]) from error
 
 
 def _parsed(body: bytes) -> Any:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidings.doors.hermes.documents.topics import USUAL_LIMIT
-from tidings.doors.hermes.names import AVRO, CONTENT, LARGEST, UNCHECKED_BODY
+from tidings.doors.hermes.names import LARGEST, UNCHECKED_BODY
 from tidings.ingest.admission import Admission
 
 
 @dataclass(frozen=True, slots=True)
 class PublishRules:
-    """`largest`: the topic's own limit of a body. `checked`: whether a body must be JSON."""
+    """`largest`: the topic's own limit of a body. `checked`: whether a body must be JSON where it is not Avro."""
 
     admission: Admission
     largest: int
-    avro: bool
     checked: bool
     source: str
 
@@ -39,7 +38,6 @@ def _rules(topic: str, admission: Admission) -> PublishRules:
     return PublishRules(
         admission=admission,
         largest=int(labels.get(LARGEST, USUAL_LIMIT)),
-        avro=labels.get(CONTENT) == AVRO,
         checked=UNCHECKED_BODY not in labels,
         source=f"/hermes/topics/{topic}",
     )

@@ -77,7 +77,8 @@ async def create_subscription(topic: str, request: Request, asked: HermesCaller)
 async def get_subscription(topic: str, name: str, asked: HermesCaller) -> Response:
     """One subscription, its secrets masked."""
     document = with_opened_headers(asked.parts.box, stored.subscription(asked.snapshot, topic, name))
-    return told({**document, "state": await state_of(asked, topic, name)})
+    created = stored.core_subscription_of(asked.snapshot, topic, name).created / SECOND
+    return told({**document, "state": await state_of(asked, topic, name), "createdAt": created})
 
 
 @router.put("/topics/{topic}/subscriptions/{name}", openapi_extra=body_schema())

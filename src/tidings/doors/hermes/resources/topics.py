@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from tidings.clock import SECOND
 from tidings.doors.hermes.documents import stored
 from tidings.doors.hermes.documents.fields import merged
-from tidings.doors.hermes.documents.topics import core_exposure, core_topic, json_schema, schema_text, topic_document
-from tidings.doors.hermes.names import subscription_name, subscription_paper, topic_name, topic_paper, topic_path
+from tidings.doors.hermes.documents.subscriptions import with_schemas
+from tidings.doors.hermes.documents.topics import core_exposure, core_topic, schema_text, topic_document
+from tidings.doors.hermes.names import AVRO, PREFIX, subscription_name, subscription_paper, topic_name, topic_paper, topic_path
 from tidings.doors.hermes.refusals import ErrorCode, refused
 from tidings.doors.hermes.resources.request import HermesCaller, HermesRequest, body_of, body_schema, document_of, done, told
-from tidings.registry.model import Paper, Subscription, Topic
+from tidings.registry.model import Paper, Snapshot, Subscription, Topic
 from tidings.registry.port import Document, DocumentEnd
+from tidings.registry.rules.avro import settled_avro
 
 router = APIRouter(tags=["topics"])
 
@@ -55,7 +58,7 @@ async def create_topic(request: Request, asked: HermesCaller) -> Response:
         if stored.has_paper(asked.snapshot, topic_paper(document["name"])):
             raise refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {path} already exists")
         now = asked.parts.clock.now() / SECOND
-        await asked.change(_documents({**document, "createdAt": now, "modifiedAt": now}, schema))
+        await asked.change(_documents({**document, "createdAt": now, "modifiedAt": now}, schema, asked.snapshot))
     return done(HTTPStatus.CREATED)
 
 
@@ -104,16 +107,27 @@ def _endings(topic: str, subscriptions: Sequence[str]) -> list[DocumentEnd]:
     return endings
 
 
-def _documents(document: dict[str, Any], schema: str | None) -> list[Document]:
-    """A topic's document and what it comes to."""
+def _documents(document: dict[str, Any], schema: str | None, before: Snapshot) -> list[Document]:
+    """A topic's document and what it comes to; where its Avro schemas grow, its subscriptions learn of the new one."""
     kept = {**document, SCHEMA: schema} if schema is not None else document
-    topic = core_topic(document, None if schema is None else json_schema(schema))
-    return [Paper(name=topic_paper(document["name"]), text=kept), topic, core_exposure(document)]
+    topic = core_topic(document, schema)
+    paper = Paper(name=topic_paper(document["name"]), text=kept)
+    return [paper, topic, core_exposure(document), *_readers(topic, before)]
+
+
+def _readers(topic: Topic, before: Snapshot) -> Iterator[Document]:
+    standing = before.topics.get(topic.name)
+    if standing is None or topic.avro is None:
+        return
+    after = msgspec.structs.replace(topic, avro=settled_avro(topic, standing))
+    for name, subscription in before.subscriptions.items():
+        if name.namespace == f"{PREFIX}{topic.name.name}":
+            yield with_schemas(subscription, after)
 
 
 def _changed(asked: HermesRequest, standing: Mapping[str, Any], document: dict[str, Any], schema: str | None) -> list[Document]:
     times = {"createdAt": standing["createdAt"], "modifiedAt": asked.parts.clock.now() / SECOND}
-    return _documents({**document, **times}, schema)
+    return _documents({**document, **times}, schema, asked.snapshot)
 
 
 @router.get("/topics/{topic}/schema", responses={204: {"description": "The topic has none."}})
@@ -145,6 +159,20 @@ async def delete_schema(topic: str, asked: HermesCaller) -> Response:
     asked.require_changing()
     async with asked.changing:
         standing = stored.topic(asked.snapshot, topic)
+        if standing["contentType"] == AVRO:
+            raise refused(ErrorCode.OPERATION_DISABLED, "An Avro topic keeps its schema: messages were written by it")
         document = {name: value for name, value in standing.items() if name != SCHEMA}
         await asked.change(_changed(asked, standing, document, None))
     return done()
+
+
+@router.get("/topics/{topic}/schema/versions/{version}")
+async def get_schema_version(topic: str, version: int, asked: HermesCaller) -> Response:
+    """One version of a topic's schema. A JSON schema has but one."""
+    core, text = stored.core_topic_of(asked.snapshot, topic), stored.topic(asked.snapshot, topic).get(SCHEMA)
+    if core.avro is not None:
+        found = core.avro.version(version)
+        text = None if found is None else found.schema
+    if text is None or (core.avro is None and version != 1):
+        raise refused(ErrorCode.SCHEMA_VERSION_DOES_NOT_EXIST, f"Topic {topic} has no schema version {version}")
+    return Response(text, media_type="application/json")
