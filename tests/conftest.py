@@ -32,6 +32,7 @@ SLOW = (
     "doors/horizon/test_odd_requests.py",
     "doors/horizon/test_rover_api.py",
     "registry/test_store_properties.py",
+    "doors/cloudevents/test_openapi.py",
     "doors/horizon/test_openapi.py",
     "doors/native/test_openapi.py",
     "doors/vng/test_openapi.py",
