@@ -13,6 +13,7 @@ from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.covered_headers import headers_shown
+from tidings.doors.door import owner_of
 from tidings.doors.native.bodies.credential import signing_shown
 from tidings.doors.native.bodies.subscription import (
     SubscriptionAnswer,
@@ -24,7 +25,7 @@ from tidings.doors.native.bodies.subscription import (
 from tidings.doors.native.bodies.wire import Wire, same_name
 from tidings.doors.native.callers import Caller, PartsOf, is_admin, owns, refuse_foreign, subscription_of
 from tidings.doors.native.delivery.webhooks import Handshake, policy_in
-from tidings.doors.native.door_documents import is_derived, refuse_derived
+from tidings.doors.native.door_documents import refuse_derived
 from tidings.doors.native.patch.merge_patch import Patch
 from tidings.doors.native.patch.subscription_patch import patched_subscription
 from tidings.doors.requests.merge_patch import unless_changed
@@ -59,8 +60,13 @@ def shown(parts: ApiParts, subscription: Subscription, secret: str | None = None
     """The subscription with the approvals it needs. `secret`: its signing key, where it was just made."""
     pairs = parts.snapshot.approvals.items()
     approvals = {str(topic): one.state.value for (name, topic), one in pairs if name == subscription.name}
-    view = view_of(subscription, approvals, headers_shown(subscription, parts.box))
-    if view.delivery.url and is_derived(parts.doors, subscription.name):
+    view, door = (
+        view_of(subscription, approvals, headers_shown(subscription, parts.box)),
+        owner_of(parts.doors, subscription.name),
+    )
+    if door is not None:
+        view = view.model_copy(update={"door": door.name})
+    if view.delivery.url and door is not None:
         # Nobody puts it back here, and the door that it belongs to shows the whole address to its subscriber alone.
         delivery = view.delivery.model_copy(update={"url": without_query(view.delivery.url)})
         view = view.model_copy(update={"delivery": delivery})

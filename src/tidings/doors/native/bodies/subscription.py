@@ -39,6 +39,9 @@ from tidings.registry.model import (
 from tidings.registry.rules import parse_name
 from tidings.registry.rules.callback_addresses import taken_out
 
+CLOUDEVENTS = "cloudevents"
+"""The format of deliveries that have no other."""
+
 WHERE = "where"
 """The dialect of a plain `where` text."""
 
@@ -93,6 +96,8 @@ class SubscriptionBody(Wire):
         default="none", description="Ask the callback for its consent first, and what to do when it knows no handshake."
     )
     consent: str | None = Field(default=None, description="Only shown: given, pending or unverified, where it was asked for.")
+    format: str | None = Field(default=None, description="Only shown: how events are laid out; cloudevents, or a door's own.")
+    door: str | None = Field(default=None, description="Only shown: the door where alone it can be changed; null: here.")
     warnings: list[str] | None = Field(default=None, description="Only shown: what may not be meant as it is written.")
 
 
@@ -115,6 +120,8 @@ class SubscriptionView(Wire):
     signing: SigningView | None = None
     handshake: str = "none"
     consent: str | None = None
+    format: str | None = None
+    door: str | None = None
     approvals: dict[str, str] | None = Field(default=None, description="State of the approval per topic, where one is needed.")
 
 
@@ -223,8 +230,16 @@ def view_of(subscription: Subscription, approvals: Mapping[str, str], headers: d
         retention=subscription.retention,
         created=time_of(subscription.created) or "",
         **_shown_webhook(subscription.delivery),
+        format=_shown_format(subscription.delivery),
         approvals=dict(approvals) or None,
     )
+
+
+def _shown_format(delivery: Delivery) -> str | None:
+    """The format of what is sent by itself; None where events are only fetched."""
+    if isinstance(delivery, Pull):
+        return None
+    return CLOUDEVENTS if delivery.layout is None else delivery.layout.format
 
 
 def _shown_webhook(delivery: Delivery) -> dict[str, Any]:
