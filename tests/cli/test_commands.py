@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,14 +51,16 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with (folder / "log").open("wb") as log:
         api = subprocess.Popen(command, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
-    until = time.monotonic() + 60
-    while True:
+
+    def answers() -> bool:
+        assert api.poll() is None, (folder / "log").read_text()
         try:
             HubClient(url).get("/health/live")
-            break
         except HubUnreachable:
-            assert api.poll() is None and time.monotonic() < until, (folder / "log").read_text()
-            time.sleep(0.05)
+            return False
+        return True
+
+    until(answers, lambda: (folder / "log").read_text())
     yield Shell(url)
     api.terminate()
     assert api.wait(30) == 0, (folder / "log").read_text()

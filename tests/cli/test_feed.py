@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.foreign import Foreign
+from tests.polling import until
 from tidings.cli.feed_output import as_cloudevent, event_ids, source_of
 from tidings.client.feeds import Batch, FeedEvent
 
@@ -113,10 +113,12 @@ def test_a_reader_of_the_output_who_has_enough_is_no_error(api: ApiProcess, topi
     assert following.stdout is not None and following.stderr is not None
     following.stdout.readline()
     following.stdout.close()
-    deadline = time.monotonic() + 30
-    while following.poll() is None and time.monotonic() < deadline:
+
+    def ended() -> bool:
         publish(api, topic, range(100, 101))
-        time.sleep(0.1)
+        return following.poll() is not None
+
+    until(ended, within=30)
     assert (following.wait(1), following.stderr.read()) == (0, "")
 
 

@@ -14,6 +14,7 @@ from tests.api_process import ApiProcess, an_api
 from tests.builders import a_name
 from tests.doors.feeds.reading import Feed, code_of, taken_apart, until_waiting
 from tests.doors.feeds.test_failures import remove_until
+from tests.polling import until
 from tidings.access.authentication import token_digest
 from tidings.lanes.parts import WHOLE, key_of
 from tidings.lanes.sink import Part, PartKey, Routed
@@ -145,10 +146,8 @@ def test_what_is_past_the_retention_of_its_subscription_is_passed_over(tmp_path:
         brief = Lane(api, "brief", "orders", retention="1s")
         offsets = publish(api, 3)
         brief.route(offsets)
-        deadline = time.monotonic() + 20
-        while (page := taken_apart(brief.get("?n=1&cursor0=_first"))).events and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert page.events == [] and int(page.cursors[0]) == offsets[-1]
+        until(lambda: not taken_apart(brief.get("?n=1&cursor0=_first")).events, within=20)
+        assert int(taken_apart(brief.get("?n=1&cursor0=_first")).cursors[0]) == offsets[-1]
         retentions = {one["url"]: one["retention"] for one in api.call("GET", "/feeds").json["feeds"]}
         assert retentions["/feeds/~brief"] == 1 < retentions["/feeds/orders"]
         api.call("PUT", "/api/subscriptions/brief", {"topic": "orders", "delivery": {"kind": "pull"}, "retention": "1h"})

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.api_process import CLOUDEVENT, ApiProcess, an_api
+from tests.polling import until
 from tests.server.wire import connect, wait_until_gone
 from tidings.lanes.sink import Routed
 from tidings.lanes.sqlite.writer import SqliteLanesWriter
@@ -59,12 +59,14 @@ def test_a_reader_that_waits_is_woken_by_the_next_event(api: ApiProcess) -> None
     found: list[object] = []
     reader = threading.Thread(target=lambda: found.extend(api.lines("quiet", after="_last", wait=30)))
     reader.start()
-    give_up = time.monotonic() + 20
-    while reader.is_alive() and time.monotonic() < give_up:
+
+    def woken() -> bool:
         # Published again and again: the reader may begin to wait only after the first one.
         api.publish("quiet", CLOUDEVENT, "application/cloudevents+json")
         reader.join(0.05)
-    assert not reader.is_alive()
+        return not reader.is_alive()
+
+    until(woken, within=20)
     assert found[0]["event"] == CLOUDEVENT  # type: ignore[index]
 
 
@@ -108,9 +110,7 @@ def test_a_cursor_below_what_was_removed_has_expired(tmp_path: Path) -> None:
         api.publish("orders", {"n": 2})
         _age(tmp_path)
         SqliteLanesWriter(tmp_path).write(Routed((), embedded(2)))
-        give_up = time.monotonic() + 20
-        while len(api.lines("orders")) > 1 and time.monotonic() < give_up:
-            time.sleep(0.05)
+        until(lambda: len(api.lines("orders")) <= 1, within=20)
         last = api.publish("orders", {"n": 3}).json["last"]
         expired = api.call("GET", "/api/topics/orders/events", after=first)
         assert (expired.status, expired.json["code"]) == (410, "expired")
