@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+from tests.polling import until
 from tidings.cli.root import app
 from tidings.client.http import HubClient
 from tidings.errors import HubUnreachable
