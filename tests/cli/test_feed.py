@@ -17,7 +17,7 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 from tests.client.feeds.foreign import Foreign
 from tests.polling import until
-from tidings.cli.feed_output import as_cloudevent, event_ids, source_of
+from tidings.cli.terminal.feed_output import as_cloudevent, event_ids, source_of
 from tidings.client.feeds import Batch, FeedEvent
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ from tests.hostile import texts
 from tests.hostile.texts import Make
 from tidings import config, filters, yaml12
 from tidings.access import issuer_keys, jwts
-from tidings.cli import input_text as cli_given
 from tidings.cli import receiver as cli_receiver
-from tidings.cli import rovers as cli_rovers
+from tidings.cli.horizon import rovers as cli_rovers
+from tidings.cli.terminal import input_text as cli_given
 from tidings.client import http as hub_client
 from tidings.client.feeds import answers as feed_answers
 from tidings.client.feeds import discovery as feed_discovery

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli import rovers
+from tidings.cli.horizon import rovers
+from tidings.cli.horizon.rovers import FileText
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, print_warnings, say
-from tidings.cli.rovers import FileText
+from tidings.cli.terminal.output import print_json, print_warnings, say
 from tidings.errors import Malformed, NotFound
 
 SUFFIXES = (".yaml", ".yml", ".json")

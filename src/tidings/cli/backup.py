@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, say
 from tidings.cli.serve import Config, Data, settings_of
+from tidings.cli.terminal.output import print_json, say
 
 _PANEL = "Operating"
 _MOST_GAPS = 20

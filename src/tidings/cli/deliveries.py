@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_document, print_json, print_table, say
+from tidings.cli.terminal.output import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import NotFound, Rejected
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, print_table, say
 from tidings.cli.serve import Config, Data, Port, settings_of
+from tidings.cli.terminal.output import print_json, print_table, say
 from tidings.serve.exit_codes import DONE, FAILED
 
 _SIGNS = {"ok": "✓", "doubtful": "?", "wrong": "✗"}

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, print_table, say
+from tidings.cli.terminal.output import print_json, print_table, say
 from tidings.errors import Rejected
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def read(
     token_env: TokenEnv = None,
 ) -> None:
     """Print the events of a feed, one JSON document per line. With --state, the next call resumes where this one ended."""
-    from tidings.cli.feed_output import Printer, run
+    from tidings.cli.terminal.feed_output import Printer, run
 
     client = _client(
         hub,
@@ -97,7 +97,7 @@ def forward(
     ] = False,
 ) -> None:
     """Publish the events of a feed to a topic, at least once: payloads as they are, with key and headers."""
-    from tidings.cli.feed_output import Forwarder, run
+    from tidings.cli.terminal.feed_output import Forwarder, run
 
     if (state is None) == (cursorset is None):
         raise Rejected(

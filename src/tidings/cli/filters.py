@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.input_text import GIVEN, given, json_in
-from tidings.cli.output import print_json, print_table, print_warnings, say
+from tidings.cli.terminal.input_text import GIVEN, given, json_in
+from tidings.cli.terminal.output import print_json, print_table, print_warnings, say
 from tidings.client.http import segment
 from tidings.errors import Rejected
 from tidings.serve.exit_codes import DONE, FAILED, MISCONFIGURED

@@ -114,7 +114,7 @@ def exit_code_of(error: TidingsError, failed: int = FAILED) -> int:
 
 
 def _tell(error: TidingsError, hub: Hub) -> None:
-    from tidings.cli.output import print_error, print_json
+    from tidings.cli.terminal.output import print_error, print_json
 
     if hub.json:
         problem = dict(error.problem) if isinstance(error, HubProblem) else {}

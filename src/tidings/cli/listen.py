@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidings import config
-from tidings.cli.horizon_tokens import TokenCheck
+from tidings.cli.horizon.tokens import TokenCheck
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, say
+from tidings.cli.terminal.output import print_json, say
 from tidings.client.webhooks import NotVerified, verify
 from tidings.errors import Rejected
 

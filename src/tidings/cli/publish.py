@@ -12,7 +12,7 @@ import typer
 
 from tidings.cli.events import BATCH_TYPE, Envelope, Line, PublishBatch, as_event, batches, lines_of, refused_line
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, say
+from tidings.cli.terminal.output import print_json, say
 from tidings.client.http import segment
 from tidings.errors import HubProblem, Malformed, NotFound, Rejected
 from tidings.ids import random_id

@@ -9,25 +9,23 @@ import typer
 from tidings import __version__
 from tidings.cli import (
     apply,
-    approvals,
     backup,
     deliveries,
     doctor,
     feed,
     filters,
-    horizon_lists,
     listen,
     publish,
     serve,
     status,
-    subscription_shortcuts,
-    subscriptions,
     tail,
     topics,
 )
 from tidings.cli.demo import command as demo
+from tidings.cli.horizon import lists as horizon_lists
 from tidings.cli.hub_command import AsJson, Hub, Token, Url, command
-from tidings.cli.output import print_json, say
+from tidings.cli.subscription import approvals, shortcuts, subscriptions
+from tidings.cli.terminal.output import print_json, say
 
 app = typer.Typer(
     help="Tidings, an event hub: publish once over HTTP; everyone who asked gets it the way they asked.",
@@ -56,7 +54,7 @@ def root(
     ctx.obj = Hub().over(url, token, json)
 
 
-everyday = (topics, subscriptions, deliveries, subscription_shortcuts, publish, tail, feed, status, apply, filters, listen)
+everyday = (topics, subscriptions, deliveries, shortcuts, publish, tail, feed, status, apply, filters, listen)
 for group in (*everyday, horizon_lists, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import console, print_json, print_plain, table
+from tidings.cli.terminal.output import console, print_json, print_plain, table
 from tidings.serve.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:

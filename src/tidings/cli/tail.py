@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json
+from tidings.cli.terminal.output import print_json
 from tidings.client.http import HubClient, segment
 
 _WAIT = 20

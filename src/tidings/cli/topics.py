@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.input_text import json_in
-from tidings.cli.members import Reset, changed, given
-from tidings.cli.output import duration_text, print_document, print_json, print_table, say
+from tidings.cli.terminal.input_text import json_in
+from tidings.cli.terminal.members import Reset, changed, given
+from tidings.cli.terminal.output import duration_text, print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, NotFound
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tidings.cli.demo import view
 from tidings.cli.demo.scene import MARKER, Scene
-from tidings.cli.output import print_error, say
+from tidings.cli.terminal.output import print_error, say
 from tidings.client.http import HubClient
 from tidings.config import Settings
 from tidings.errors import DataFolderUnusable, HubProblem, HubUnreachable

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidings.cli.demo.scene import PUBLISHERS, SUBSCRIBERS, Scene
-from tidings.cli.output import table
 from tidings.cli.status import lag_table, parts_table
+from tidings.cli.terminal.output import table
 from tidings.client.http import DEFAULT_URL
 
 if TYPE_CHECKING:

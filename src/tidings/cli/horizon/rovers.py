@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tidings.cli.hub_command import Hub
-from tidings.cli.input_text import json_in
-from tidings.cli.output import print_json, say
+from tidings.cli.terminal.input_text import json_in
+from tidings.cli.terminal.output import print_json, say
 from tidings.errors import HubProblem, Malformed
 
 KINDS = ("Rover", "EventSpecification")

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tidings.cli.events import BATCH_TYPE, Line, batches
-from tidings.cli.output import print_error
+from tidings.cli.terminal.output import print_error
 from tidings.client.feeds import LAST, Batch, FeedClient, FeedEvent, Handler
 from tidings.client.feeds.reader import all_of
 from tidings.client.feeds.requests import RESUME

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidings.cli.fitted_table import fitted
+from tidings.cli.terminal.fitted_table import fitted
 
 COLUMNS = ("state", "event type", "subscriber", "delivery", "subscription", "reason")
 ID = "0123456789abcdef0123456789abcdef01234567"

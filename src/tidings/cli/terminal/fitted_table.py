@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from tidings.cli.output import print_plain, say
+from tidings.cli.terminal.output import print_plain, say
 
 GAP = 2
 LEAST = 8

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 import typer
 
-from tidings.cli import policies
 from tidings.cli.deliveries import deliveries
-from tidings.cli.horizon_lists import list_subscriptions
+from tidings.cli.horizon.lists import list_subscriptions
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.members import Reset, changed, given
-from tidings.cli.output import print_document, print_json, print_table, say
-from tidings.cli.policies import PolicySetting, Preset, settings_in, told
+from tidings.cli.subscription import policies
+from tidings.cli.subscription.policies import PolicySetting, Preset, settings_in, told
+from tidings.cli.terminal.members import Reset, changed, given
+from tidings.cli.terminal.output import print_document, print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Rejected
 

@@ -10,7 +10,7 @@ from tests.api_process import an_api
 from tidings.access.gateway_tokens import GatewayKey
 from tidings.access.key_file import KeyFile
 from tidings.access.secret_box import Box, hub_key
-from tidings.cli.horizon_tokens import TokenCheck
+from tidings.cli.horizon.tokens import TokenCheck
 from tidings.cli.hub_command import Hub
 from tidings.clock import SystemClock
 from tidings.errors import Rejected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tidings.cli.input_text import given
+from tidings.cli.terminal.input_text import given
 from tidings.errors import Malformed
 
 

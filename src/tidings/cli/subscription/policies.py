@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.input_text import json_in
-from tidings.cli.members import given
-from tidings.cli.output import print_document, print_json, say
-from tidings.cli.policy_settings import in_words
+from tidings.cli.subscription.policy_settings import in_words
+from tidings.cli.terminal.input_text import json_in
+from tidings.cli.terminal.members import given
+from tidings.cli.terminal.output import print_document, print_json, say
 from tidings.client.http import segment
 from tidings.errors import Malformed, Rejected
 

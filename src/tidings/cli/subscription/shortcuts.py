@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tidings.cli import subscriptions
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json, say
+from tidings.cli.subscription import subscriptions
+from tidings.cli.terminal.output import print_json, say
 from tidings.client.http import segment
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tidings.cli.fitted_table import print_fitted
 from tidings.cli.hub_command import Hub, command
-from tidings.cli.output import print_json
+from tidings.cli.terminal.fitted_table import print_fitted
+from tidings.cli.terminal.output import print_json
 from tidings.client.http import segment
 
 Environment = Annotated[str, typer.Option("--environment", "-e", help="Horizon environment.")]

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import typer
 
-from tidings.cli.horizon_lists import print_subscriptions
+from tidings.cli.horizon.lists import print_subscriptions
 from tidings.cli.hub_command import AsJson, Hub, Token, Url, command, with_exit_code
-from tidings.cli.output import print_json, print_table, say
+from tidings.cli.terminal.output import print_json, print_table, say
 from tidings.client.http import segment
 from tidings.errors import Malformed
 

@@ -1,0 +1,1 @@
+"""Commands and documents of the Horizon door."""

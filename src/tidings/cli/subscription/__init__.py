@@ -1,0 +1,1 @@
+"""Subscriptions: putting and looking at them, their policies, approvals, and the short forms of `tidings subscription`."""

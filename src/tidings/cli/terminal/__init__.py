@@ -1,0 +1,1 @@
+"""What is read from the terminal and written to it: tables, documents, lines."""
