@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from http import HTTPStatus
 
-import msgspec
-
 from tidings.access.authentication import address_of
 from tidings.access.cross_origin import refuse_strangers
 from tidings.delivery.push.request.handshake import ORIGIN, consent_to
@@ -19,7 +17,6 @@ from tidings.doors.cloudevents.event_types import EventTypes
 from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.errors import TidingsError
 from tidings.events.http_binding import decode
-from tidings.events.limits import Limits
 from tidings.ingest.admission import Admission, check_publisher
 from tidings.ingest.intake import Submission
 from tidings.problems import problem_of, transport_problem, unexpected
@@ -42,10 +39,6 @@ class CloudEventsPublish:
         self._parts = parts
         self._intake = parts.intake
         self._types = EventTypes(parts)
-        ingest = parts.settings.ingest
-        self._limits = Limits(batch_events=ingest.batch_events, batch_bytes=ingest.batch_bytes).keeping(
-            ingest.transport_headers
-        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, topic: str) -> None:
         """Answer one request."""
@@ -85,8 +78,7 @@ class CloudEventsPublish:
             body = await read_body(headers, receive, admission.largest_body, parts.body_budget)
             events = decode(headers, body, admission.limits)
         else:
-            # Which topic it is, is known only once the events are read: until then the limit of the most generous one holds.
-            limits = msgspec.structs.replace(self._limits, max_event_bytes=self._types.largest_event())
+            limits = self._types.limits
             largest = max(limits.max_event_bytes, limits.batch_bytes)
             body = await read_body(headers, receive, largest, parts.body_budget)
             events = decode(headers, body, limits)
