@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.api_process import an_api
 from tests.doors.cloudevents.worlds import CONSENT, Door, a_door
 from tests.receivers import Answer, Receiver
+from tidings.access.authentication import token_digest
 
 CREDENTIAL = {
     "credentialtype": "REFRESHTOKEN",
@@ -300,3 +302,51 @@ def test_a_disabled_subscription_is_told_where_it_would_go_on(door: Door, sink: 
     assert door.call("POST", f"{path}/enable", {"from": "now"}).status == 202, "delivery is away, and will do it"
     assert door.call("POST", f"{path}/enable", {"start": "now"}).status == 400
     door.call("DELETE", path)
+
+
+def test_depth_and_number_of_filters_are_bounded(door: Door) -> None:
+    """SUB-12."""
+    deep: Any = {"exact": {"type": "x"}}
+    for _ in range(32):
+        deep = {"not": deep}
+    for filters in ([deep], [{"exact": {"type": "x"}}] * 10_000, [{"exact": {"type": "x" * 70_000}}]):
+        assert door.create("https://sink.example/", filters=filters).status == 400
+    assert door.create("https://sink.example/", types=["x"] * 401).status == 400
+
+
+def test_two_letter_cases_of_one_header_are_refused(door: Door, sink: Receiver) -> None:
+    refused = door.create(sink.url, protocolsettings={"headers": {"X-Team": "1", "x-team": "2"}})
+    assert (refused.status, pointers(refused)) == (400, ["/protocolsettings/headers"])
+    assert door.create(sink.url, protocolsettings={"headers": {"x y": "1"}}).status == 400
+
+
+def test_sub_17_a_caller_sees_only_its_own(tmp_path: Path, sink: Receiver) -> None:
+    rights = {"ann": ["subscribe"], "bob": ["subscribe"], "pub": ["publish"], "root": ["admin", "subscribe"]}
+    tokens = [{"name": name, "sha256": token_digest(name), "rights": given} for name, given in rights.items()]
+    push = {"allow": ["127.0.0.0/8"]}
+    with an_api(tmp_path, access={"mode": "tokens", "tokens": tokens}, push=push) as api:
+
+        def call(by: str | None, method: str, path: str, body: Any = None) -> Any:
+            headers = {"authorization": f"Bearer {by}"} if by else {}
+            return api.call(method, f"/cloudevents{path}", body, headers)
+
+        api.call("PUT", "/api/topics/orders", {}, {"authorization": "Bearer root"})
+        wanted = {"sink": sink.url, "protocol": "HTTP", "config": {"topic": "orders"}}
+        assert [call(by, "POST", "/subscriptions", wanted).status for by in (None, "pub")] == [401, 403]
+        made = call("ann", "POST", "/subscriptions", wanted)
+        assert made.status == 201, made.body
+        path = f"/subscriptions/{made.json['id']}"
+        for method, where, body in (
+            ("GET", path, None),
+            ("PUT", path, wanted),
+            ("DELETE", path, None),
+            ("POST", f"{path}/secret/rotate", None),
+            ("POST", f"{path}/enable", {}),
+        ):
+            assert call("bob", method, where, body).status == 404
+            assert call(None, method, where, body).status == 401
+        assert [len(call(by, "GET", "/subscriptions").json) for by in ("ann", "bob", "root")] == [1, 0, 1]
+        assert call("root", "PUT", path, wanted).status == 200
+        assert call("ann", "GET", path).status == 200, "it is still hers"
+        event = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+        assert [call(by, "POST", "/topics/orders", event).status for by in (None, "ann")] == [401, 403]
