@@ -189,6 +189,11 @@ def test_subscribing_again_changes_only_what_is_given(shell: Shell, topic: str) 
     assert "it keeps where total > 5; --reset where drops it" in told and "retention" not in told
     after = shell("subscription", "show", name, "--json").json
     assert after | {"lane": None} == before | {"retention": 86_400, "lane": None}
+    assert shell("subscribe", topic, "--name", name, "--tries", "4").code == 0
+    more = shell("subscription", "show", name, "--json").json
+    assert more["delivery"] == after["delivery"] | {"tries": 4}
+    refused = shell("subscribe", topic, "--name", f"{name}-new", "--tries", "4")
+    assert (refused.code, "one of --to URL, --sse, --pull" in refused.err) == (1, True)
     anew = shell(
         "subscribe", topic, *to, "--name", name, "--reset", "where", "--structured", "--set", "rate=null", "--json"
     ).json
@@ -196,7 +201,7 @@ def test_subscribing_again_changes_only_what_is_given(shell: Shell, topic: str) 
         None,
         "structured",
         None,
-        3,
+        4,
     )
     pulled = shell("subscribe", topic, "--pull", "--name", name, "--json").json
     assert (pulled["delivery"]["kind"], pulled["description"]) == ("pull", "kept")

@@ -78,3 +78,9 @@ def test_a_bad_command_is_refused_in_words(url: str, words: list[str], tmp_path:
     (tmp_path / "broken.json").write_text("{")
     monkeypatch.chdir(tmp_path)
     check(url, *words)
+
+
+@pytest.mark.parametrize("words", [("listen", "--port", "99999"), ("serve", "--port", "70000"), ("api", "--port", "-1")])
+def test_a_port_that_cannot_be_is_refused_in_words(words: tuple[str, ...]) -> None:
+    refused = CliRunner().invoke(app, list(words))
+    assert refused.exit_code == 2 and "--port" in refused.output

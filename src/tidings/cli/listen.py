@@ -29,7 +29,7 @@ def add_to(app: typer.Typer) -> None:
     @command(app, "listen")
     def listen(
         hub: Hub,
-        port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 chooses a free one.")] = 9000,
+        port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 9000,
         host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
         answer: Annotated[
             str, typer.Option("--answer", help="Statuses to answer with, in turn; the last one repeats: 503,503,200.")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tidings.config import Settings
 
 Data = Annotated[Path | None, typer.Option("--data", help="Folder that holds everything; ./tidings-data unless set.")]
-Port = Annotated[int | None, typer.Option("--port", help="Port to listen on; 8484 unless set, 0 chooses a free one.")]
+Port = Annotated[
+    int | None, typer.Option("--port", min=0, max=65535, help="Port to listen on; 8484 unless set, 0 chooses a free one.")
+]
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; loopback unless set.")]
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file (TOML); otherwise TIDINGS_CONFIG.")]
 LogFormat = Annotated[

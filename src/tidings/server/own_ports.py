@@ -15,6 +15,8 @@ def own_ports(settings: Settings) -> dict[str, ServerSettings]:
     """The doors that have a port of their own, and where they listen. Raises Misconfigured."""
     ports = {door.name: port for door in DOORS if (port := door.port(settings))}
     for door, port in ports.items():
+        if not 0 < port <= 65535:
+            raise Misconfigured(f"{door}.port is {port}: ports are 1 to 65535, and 0 is none")
         if port == settings.server.port:
             raise Misconfigured(f"{door}.port is the common port: its paths would clash with the API's", found=port)
     return {door: replace(settings.server, port=port) for door, port in ports.items()}

@@ -9,7 +9,9 @@ import pytest
 from tests.api_process import ApiProcess, an_api
 from tests.doors.horizon.worlds import Door, a_horizon_event, a_specification, exposing
 from tests.hub import free_port
+from tidings import config
 from tidings.errors import Misconfigured
+from tidings.server.own_ports import own_ports
 
 
 def test_paths_stand_at_the_root_of_a_port_of_its_own(tmp_path: Path) -> None:
@@ -40,6 +42,12 @@ def test_the_port_of_the_hub_itself_is_refused(tmp_path: Path) -> None:
     port = free_port()
     with pytest.raises(Misconfigured, match="common port"), an_api(tmp_path, horizon={"port": port}, server={"port": port}):
         pass
+
+
+@pytest.mark.parametrize("port", [99_999, -1])
+def test_a_port_that_cannot_be_is_refused_in_words(port: int) -> None:
+    with pytest.raises(Misconfigured, match=r"horizon\.port is .*ports are 1 to 65535"):
+        own_ports(config.load(flags={"horizon": {"port": port}}, environ={}))
 
 
 def test_keys_are_found_by_the_issuer(tmp_path: Path) -> None:

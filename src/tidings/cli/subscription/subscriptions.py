@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from tidings.cli.subscription.policies import PolicySetting, Preset, settings_in
 from tidings.cli.terminal.members import Reset, changed, given
 from tidings.cli.terminal.output import print_document, print_json, print_table, say
 from tidings.client.http import segment
-from tidings.errors import Rejected
+from tidings.errors import HubProblem, Rejected
 
 SubscriptionName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
 Limit = Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)]
@@ -76,11 +77,12 @@ def subscribe(
     reset: Reset = None,
 ) -> None:
     """Subscribe to topics: push, stream or offer matching events from now on. Called again, it changes what you give."""
-    if (to is not None) + pull + sse != 1:
+    ways = (to is not None) + pull + sse
+    if ways > 1 or (not ways and not (name and _stands(hub, name))):
         raise Rejected("a subscription is pushed, streamed or pulled", expected="one of --to URL, --sse, --pull")
     kind = "pull" if pull else "sse" if sse else "push"
     mode = None if binary is None else "binary" if binary else "structured"
-    push = {"kind": "push", "url": to, "mode": mode, "headers": _headers(header), "signing": sign}
+    push = {"kind": "push" if ways else None, "url": to, "mode": mode, "headers": _headers(header), "signing": sign}
     wanted: dict[str, Any] = {
         "topics": topics,
         "where": where,
@@ -89,7 +91,7 @@ def subscribe(
         "retention": retention,
         "delivery": {"kind": kind}
         if kind != "push"
-        else given({**push, "inflight": inflight, "tries": tries, "preset": preset}) | settings_in(setting),
+        else given({**push, "inflight": inflight, "tries": tries, "preset": preset}) | settings_in(setting) or None,
         "description": description,
         "handshake": handshake,
     }
@@ -110,6 +112,17 @@ def subscribe(
     made = stored.get("signing") or {}
     if made.get("secret") or made.get("publicKey"):
         say(f"deliveries are signed; check them with {made.get('secret') or made['publicKey']} (a secret is shown only now)")
+
+
+def _stands(hub: Hub, name: str) -> bool:
+    """Whether there is something to change: then the way that its events go may be left out, and stays."""
+    try:
+        hub.client.get(f"/api/subscriptions/{segment(name)}")
+    except HubProblem as error:
+        if error.problem.get("status") != HTTPStatus.NOT_FOUND:
+            raise
+        return False
+    return True
 
 
 _KEPT = ("where", "filter", "project", "scopes", "retention")
