@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -17,7 +16,7 @@ from tidings.cli.subscription.policies import PolicySetting, Preset, settings_in
 from tidings.cli.terminal.members import Reset, changed, given
 from tidings.cli.terminal.output import print_document, print_json, print_table, say
 from tidings.client.http import segment
-from tidings.errors import HubProblem, Rejected
+from tidings.errors import HubProblem, NotFound, Rejected
 
 SubscriptionName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the subscription.")]
 Limit = Annotated[int, typer.Option("--limit", help="Most results to show.", min=1, max=1000)]
@@ -119,7 +118,7 @@ def _stands(hub: Hub, name: str) -> bool:
     try:
         hub.client.get(f"/api/subscriptions/{segment(name)}")
     except HubProblem as error:
-        if error.problem.get("status") != HTTPStatus.NOT_FOUND:
+        if error.problem.get("code") != NotFound.code:
             raise
         return False
     return True
