@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from tidings import __version__
 from tidings.doors.api_parts import ApiParts
-from tidings.doors.hermes.resources import dead_letters, groups, operations, providers, settings, subscriptions, topics
+from tidings.doors.hermes.resources import dead_letters, groups, operations, providers, queries, settings, subscriptions, topics
 from tidings.doors.hermes.resources.request import FORM, REFUSALS
 from tidings.doors.hermes.views.metrics import DeliveryRates
 from tidings.doors.requests.error_answers import install
@@ -33,6 +33,6 @@ def management_app(parts: ApiParts) -> FastAPI:
     app.state.rates = DeliveryRates(parts.delivery, parts.clock)
     install(app, FORM)
     # Paths with words of their own come before those with names in the same place.
-    for resource in (settings, groups, topics, subscriptions, operations, dead_letters, providers):
+    for resource in (settings, queries, groups, topics, subscriptions, operations, dead_letters, providers):
         app.include_router(resource.router)
     return app
