@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from tidings import __version__
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.hermes.resources import dead_letters, groups, operations, providers, queries, settings, subscriptions, topics
+from tidings.doors.hermes.resources.openapi import describe
 from tidings.doors.hermes.resources.request import FORM, REFUSALS
 from tidings.doors.hermes.views.metrics import DeliveryRates
 from tidings.doors.requests.error_answers import install
@@ -35,4 +36,5 @@ def management_app(parts: ApiParts) -> FastAPI:
     # Paths with words of their own come before those with names in the same place.
     for resource in (settings, queries, groups, topics, subscriptions, operations, dead_letters, providers):
         app.include_router(resource.router)
+    describe(app)
     return app

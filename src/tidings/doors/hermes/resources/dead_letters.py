@@ -65,7 +65,7 @@ async def get_dead_letter(topic: str, name: str, id: str, asked: HermesCaller) -
     return told(dead_letter_shown(await _letter(asked, subscription, id), with_message=True))
 
 
-@router.post(f"{_LETTERS}/retry", status_code=HTTPStatus.ACCEPTED, openapi_extra=_CHOICE)
+@router.post(f"{_LETTERS}/retry", status_code=HTTPStatus.ACCEPTED, openapi_extra=_CHOICE, response_class=Response)
 async def retry_dead_letters(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
     """Send some or all of them again, with a new time to live."""
     asked.require_changing(topic)
@@ -79,7 +79,7 @@ async def retry_dead_letters(topic: str, name: str, request: Request, asked: Her
     return await _ordered(asked, subscription, Redeliver(positions, dead_letters=every))
 
 
-@router.post(f"{_LETTERS}/{{id}}/retry", status_code=HTTPStatus.ACCEPTED)
+@router.post(f"{_LETTERS}/{{id}}/retry", status_code=HTTPStatus.ACCEPTED, response_class=Response)
 async def retry_dead_letter(topic: str, name: str, id: str, asked: HermesCaller) -> Response:
     """Send one of them again."""
     asked.require_changing(topic)
@@ -88,7 +88,7 @@ async def retry_dead_letter(topic: str, name: str, id: str, asked: HermesCaller)
     return await _ordered(asked, subscription, Redeliver((letter.position,)))
 
 
-@router.delete(f"{_LETTERS}/{{id}}", status_code=HTTPStatus.NO_CONTENT)
+@router.delete(f"{_LETTERS}/{{id}}", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
 async def drop_dead_letter(topic: str, name: str, id: str, asked: HermesCaller) -> Response:
     """Forget one of them."""
     asked.require_changing(topic)

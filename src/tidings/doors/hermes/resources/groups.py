@@ -31,7 +31,7 @@ async def get_group(group: str, asked: HermesCaller) -> Response:
     return told(stored.group(asked.snapshot, group))
 
 
-@router.post("/groups", status_code=HTTPStatus.CREATED, openapi_extra=_BODY)
+@router.post("/groups", status_code=HTTPStatus.CREATED, openapi_extra=_BODY, response_class=Response)
 async def create_group(request: Request, asked: HermesCaller) -> Response:
     """Create a group."""
     asked.require_changing()
@@ -44,7 +44,7 @@ async def create_group(request: Request, asked: HermesCaller) -> Response:
     return done(HTTPStatus.CREATED)
 
 
-@router.put("/groups/{group}", status_code=HTTPStatus.NO_CONTENT, openapi_extra=body_schema())
+@router.put("/groups/{group}", status_code=HTTPStatus.NO_CONTENT, openapi_extra=body_schema(), response_class=Response)
 async def update_group(group: str, request: Request, asked: HermesCaller) -> Response:
     """Replace what is said of a group."""
     asked.require_changing()
@@ -57,7 +57,7 @@ async def update_group(group: str, request: Request, asked: HermesCaller) -> Res
     return done(HTTPStatus.NO_CONTENT)
 
 
-@router.delete("/groups/{group}")
+@router.delete("/groups/{group}", response_class=Response)
 async def delete_group(group: str, asked: HermesCaller) -> Response:
     """Delete a group without topics."""
     asked.require_changing()

@@ -35,6 +35,7 @@ async def get_provider(name: str, asked: HermesCaller) -> Response:
     "/oauth/providers",
     status_code=HTTPStatus.CREATED,
     openapi_extra=body_schema("name", "tokenEndpoint", "clientId", "clientSecret"),
+    response_class=Response,
 )
 async def create_provider(request: Request, asked: HermesCaller) -> Response:
     """Register a provider."""
@@ -48,7 +49,7 @@ async def create_provider(request: Request, asked: HermesCaller) -> Response:
     return done(HTTPStatus.CREATED)
 
 
-@router.put("/oauth/providers/{name}", openapi_extra=body_schema())
+@router.put("/oauth/providers/{name}", openapi_extra=body_schema(), response_class=Response)
 async def update_provider(name: str, request: Request, asked: HermesCaller) -> Response:
     """Change what the body names of a provider."""
     asked.require_changing()
@@ -62,7 +63,7 @@ async def update_provider(name: str, request: Request, asked: HermesCaller) -> R
     return done()
 
 
-@router.delete("/oauth/providers/{name}")
+@router.delete("/oauth/providers/{name}", response_class=Response)
 async def delete_provider(name: str, asked: HermesCaller) -> Response:
     """Delete a provider that no subscription uses."""
     asked.require_changing()

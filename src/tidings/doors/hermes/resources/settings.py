@@ -21,13 +21,13 @@ router = APIRouter(tags=["settings"])
 _NO_SOURCE = "Owner source '{}' not found"
 
 
-@router.get("/mode")
+@router.get("/mode", response_class=PlainTextResponse)
 async def get_mode(asked: HermesCaller) -> Response:
     """Whether documents can be changed: readWrite or readOnly."""
     return PlainTextResponse(stored.mode(asked.snapshot))
 
 
-@router.post("/mode")
+@router.post("/mode", response_class=Response)
 async def set_mode(asked: HermesCaller, mode: Literal["readWrite", "readOnly"] = Query()) -> Response:
     """Keep documents from being changed, or let them be changed again."""
     asked.caller.require(Right.ADMIN)

@@ -55,7 +55,7 @@ async def list_subscriptions(topic: str, asked: HermesCaller, tracked: bool = Fa
     return told([one["name"] for one in found if not tracked or one["trackingEnabled"]])
 
 
-@router.post("/topics/{topic}/subscriptions", status_code=HTTPStatus.CREATED, openapi_extra=_BODY)
+@router.post("/topics/{topic}/subscriptions", status_code=HTTPStatus.CREATED, openapi_extra=_BODY, response_class=Response)
 async def create_subscription(topic: str, request: Request, asked: HermesCaller) -> Response:
     """Create a subscription. It gets every message whose publishing begins after this is answered."""
     asked.require_changing(topic)
@@ -81,7 +81,7 @@ async def get_subscription(topic: str, name: str, asked: HermesCaller) -> Respon
     return told({**document, "state": await state_of(asked, topic, name), "createdAt": created})
 
 
-@router.put("/topics/{topic}/subscriptions/{name}", openapi_extra=body_schema())
+@router.put("/topics/{topic}/subscriptions/{name}", openapi_extra=body_schema(), response_class=Response)
 async def update_subscription(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
     """Change what the body names: objects merge level by level, lists are replaced (HER-18)."""
     asked.require_changing(topic)
@@ -109,7 +109,7 @@ def _over(standing: Mapping[str, Any], patch: Any) -> Any:
     return found
 
 
-@router.delete("/topics/{topic}/subscriptions/{name}")
+@router.delete("/topics/{topic}/subscriptions/{name}", response_class=Response)
 async def delete_subscription(topic: str, name: str, asked: HermesCaller) -> Response:
     """End a subscription. What is on its way finishes."""
     asked.require_changing(topic)
@@ -127,8 +127,8 @@ async def get_state(topic: str, name: str, asked: HermesCaller) -> Response:
     return told(await state_of(asked, topic, name))
 
 
-@router.put("/topics/{topic}/subscriptions/{name}/state", openapi_extra=_STATE_BODY)
-@router.post("/topics/{topic}/subscriptions/{name}/state", openapi_extra=_STATE_BODY)
+@router.put("/topics/{topic}/subscriptions/{name}/state", openapi_extra=_STATE_BODY, response_class=Response)
+@router.post("/topics/{topic}/subscriptions/{name}/state", openapi_extra=_STATE_BODY, response_class=Response)
 async def set_state(topic: str, name: str, request: Request, asked: HermesCaller) -> Response:
     """Suspend a subscription, or let it go on where it stopped (HER-19)."""
     asked.require_changing(topic)

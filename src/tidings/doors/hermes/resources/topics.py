@@ -45,7 +45,7 @@ async def list_topics(asked: HermesCaller, groupName: str = "", tracked: bool = 
     return told([one["name"] for one in found if not tracked or one["trackingEnabled"]])
 
 
-@router.post("/topics", status_code=HTTPStatus.CREATED, openapi_extra=_BODY)
+@router.post("/topics", status_code=HTTPStatus.CREATED, openapi_extra=_BODY, response_class=Response)
 async def create_topic(request: Request, asked: HermesCaller) -> Response:
     """Create a topic, with its schema where it has one."""
     asked.require_changing()
@@ -68,7 +68,7 @@ async def get_topic(topic: str, asked: HermesCaller) -> Response:
     return told(stored.topic(asked.snapshot, topic))
 
 
-@router.put("/topics/{topic}", openapi_extra=body_schema())
+@router.put("/topics/{topic}", openapi_extra=body_schema(), response_class=Response)
 async def update_topic(topic: str, request: Request, asked: HermesCaller) -> Response:
     """Change what the body names of a topic. Its name and its content type stay."""
     asked.require_changing()
@@ -83,7 +83,7 @@ async def update_topic(topic: str, request: Request, asked: HermesCaller) -> Res
     return done()
 
 
-@router.delete("/topics/{topic}")
+@router.delete("/topics/{topic}", response_class=Response)
 async def delete_topic(topic: str, asked: HermesCaller) -> Response:
     """Delete a topic, with the subscriptions that go with it (HER-12)."""
     asked.require_changing()
@@ -130,7 +130,7 @@ def _changed(asked: HermesRequest, standing: Mapping[str, Any], document: dict[s
     return _documents({**document, **times}, schema, asked.snapshot)
 
 
-@router.get("/topics/{topic}/schema", responses={204: {"description": "The topic has none."}})
+@router.get("/topics/{topic}/schema", responses={204: {"description": "The topic has none."}}, response_class=Response)
 async def get_schema(topic: str, asked: HermesCaller) -> Response:
     """The text of a topic's schema."""
     text = stored.topic(asked.snapshot, topic).get(SCHEMA)
@@ -139,7 +139,7 @@ async def get_schema(topic: str, asked: HermesCaller) -> Response:
     return Response(text, media_type="application/json")
 
 
-@router.post("/topics/{topic}/schema", status_code=HTTPStatus.CREATED, openapi_extra=_SCHEMA_BODY)
+@router.post("/topics/{topic}/schema", status_code=HTTPStatus.CREATED, openapi_extra=_SCHEMA_BODY, response_class=Response)
 async def put_schema(
     topic: str, request: Request, asked: HermesCaller, validate: bool = Query(True, description="It always is.")
 ) -> Response:
@@ -153,7 +153,7 @@ async def put_schema(
     return done(HTTPStatus.CREATED)
 
 
-@router.delete("/topics/{topic}/schema")
+@router.delete("/topics/{topic}/schema", response_class=Response)
 async def delete_schema(topic: str, asked: HermesCaller) -> Response:
     """Take the schema from a JSON topic."""
     asked.require_changing()
