@@ -6,6 +6,7 @@ import asyncio
 import struct
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,13 @@ from tidings.lanes.sink import Aside, PartKey
 from tidings.lanes.sqlite.block import key_in
 from tidings.lanes.sqlite.writer import SqliteLanesReader
 from tidings.log.port import Draft
-from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber
+from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, Position, TopicNumber, embedded
 from tidings.log.sqlite.writer import SqliteLogWriter
 from tidings.observe.part_status import PartStatus
-from tidings.pipeline.process import JvmWatch, RoutingLoop
+from tidings.pipeline.process import JvmWatch, RoutingJobs, RoutingLoop
 from tidings.pipeline.route import route_range
 from tidings.pipeline.spark_jobs import BUDGET, RouteRange, SparkFailed, SparkJobs
-from tidings.registry.model import Exposure, Subscription, Topic
+from tidings.registry.model import Exposure, LaneFill, Subscription, Topic
 from tidings.registry.route_steps import rules_of
 from tidings.registry.store import open_writer
 
@@ -60,9 +61,15 @@ class World:
     def topic(self, name: str = "orders") -> None:
         self.put(a_topic(name))
 
-    def subscribe(self, name: str, where: str | None, *topics: str) -> None:
-        """A pull subscription; called again with another filter it replaces the first."""
-        self.put(a_subscription(name, *topics, filter=a_filter(where, "where") if where else None))
+    def subscribe(self, name: str, where: str | None, *topics: str, after: int | None = None) -> None:
+        """A pull subscription; called again with another filter it replaces the first. `after`: its lane is filled from there."""
+        fill = None if after is None else LaneFill.beyond(embedded(after))
+        self.put(a_subscription(name, *topics, filter=a_filter(where, "where") if where else None, fill=fill))
+
+    def filled(self, number: int, times: int = 1) -> bool:
+        """Whether a lane was filled so many times."""
+        found = self.lanes.fillings().get(LaneNumber(number))
+        return found is not None and found.done and found.number == times
 
     def put(self, document: Topic | Subscription | Exposure) -> None:
         self._runner.run(self._log.fence(lambda marks: self._registry.put([document], by="test", at=Instant(0), marks=marks)))
@@ -95,8 +102,10 @@ class World:
     def start(self, spark: SparkSession, route: RouteRange = route_range, budget: int = BUDGET) -> None:
         """Route from where the lanes are, until `stop`."""
         self._stop.clear()
-        jobs = SparkJobs(spark.sparkContext, str(self.data), self.parts.source.reader, rules_of(self.settings.regex))
-        jobs.route, jobs.budget = route, budget
+        made = partial(SparkJobs, spark.sparkContext, reader=self.parts.source.reader, regex=rules_of(self.settings.regex))
+        jobs = RoutingJobs(made(str(self.data)), made(f"{self.data}, filling"))
+        for one in jobs:
+            one.route, one.budget = route, budget
         watch = JvmWatch(spark)
         loop = RoutingLoop(self.settings.pipeline, jobs, self.parts, self.board, self._stop, watch.silent_for)
         self._routing = threading.Thread(target=self._run, args=(loop,), daemon=True)

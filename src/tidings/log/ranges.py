@@ -68,6 +68,12 @@ class RoutingSource(Protocol):
         """What workers read with."""
 
 
+def up_to(ranges: Sequence[Range], marks: Marks) -> Sequence[Range]:
+    """What of closed ranges is at or below these marks."""
+    cut = (Range(part, after, min(upto, marks.get(part, START))) for part, after, upto in ranges if upto is not None)
+    return [one for one in cut if one.upto is not None and one.after < one.upto]
+
+
 def halves(whole: Range) -> tuple[Range, Range] | None:
     """A closed range as two of about the same size; None when it cannot be divided."""
     partition, after, upto = whole

@@ -10,12 +10,13 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from tidings.log.port import Limit
-from tidings.log.position import START, Offset, Partition, Position
-from tidings.log.ranges import Range, RoutingSource, cut_to, following, halves, last_of, marks_of, only, size_of
-from tidings.pipeline.routed_sink import RoutedSink
-from tidings.pipeline.routes import Routes
+from tidings.log.position import START, Marks, Offset, Partition, Position
+from tidings.log.ranges import Range, RoutingSource, cut_to, following, halves, last_of, marks_of, only, size_of, up_to
+from tidings.pipeline.routed_rows import RoutedRange
+from tidings.pipeline.routes import RouteTable
 from tidings.pipeline.routing_figures import RoutingFigures
 from tidings.pipeline.spark_jobs import SparkFailed, SparkJobs, first_line
 
@@ -27,14 +28,34 @@ TASKS = 4
 _RECOVER = Limit(entries=20_000, bytes=32 << 20)
 
 
+class RangeSink(Protocol):
+    """Where the rows of closed ranges go."""
+
+    def routed(self) -> Marks:
+        """How far they are durable."""
+
+    def write(self, found: Sequence[RoutedRange]) -> Marks:
+        """Write them; how far they are durable now."""
+
+    def set_aside(self, position: Position, reason: str) -> None:
+        """The event at this position cannot be routed."""
+
+
+class TableSource(Protocol):
+    """What ranges are routed by."""
+
+    def current(self) -> RouteTable:
+        """Asked after the end of the ranges was fixed."""
+
+
 @dataclass(slots=True)
 class CatchUp:
     """Routes closed ranges. One thread."""
 
     jobs: SparkJobs
     source: RoutingSource
-    sink: RoutedSink
-    routes: Routes
+    sink: RangeSink
+    routes: TableSource
     limit: Limit
     figures: RoutingFigures
     _passed: Range | None = None
@@ -50,16 +71,18 @@ class CatchUp:
         if not ranges:
             return
         began = time.monotonic()
-        if not self._routed_twice(ranges):
-            self.isolate()
+        self.through(ranges)
         self.figures.step(time.monotonic() - began)
 
-    def isolate(self) -> None:
-        """Route everything up to now, in ranges that are halved where they fail. Raises SparkFailed when every event fails."""
-        self.figures.catching_up()
-        ends = self.source.ends()
-        while any(self.sink.routed().get(partition, START) < end for partition, end in ends.items()):
-            for one in self.source.ranges(self.sink.routed(), _RECOVER, 1):
+    def through(self, ranges: Sequence[Range]) -> None:
+        """Route these ranges, as `step` does."""
+        if not self._routed_twice(ranges):
+            self.isolate(marks_of(ranges))
+
+    def isolate(self, upto: Marks) -> None:
+        """Route everything up to there, in ranges that are halved where they fail. Raises SparkFailed when every event fails."""
+        while any(self.sink.routed().get(partition, START) < end for partition, end in upto.items()):
+            for one in up_to(self.source.ranges(self.sink.routed(), _RECOVER, 1), upto):
                 self._halved(one)
 
     def _routed_twice(self, ranges: Sequence[Range]) -> bool:

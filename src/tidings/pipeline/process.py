@@ -14,7 +14,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -27,6 +29,7 @@ from tidings.observe.part_status import SILENT, PartStatus
 from tidings.pipeline import session
 from tidings.pipeline.catch_up import CatchUp
 from tidings.pipeline.housekeeping import Housekeeping
+from tidings.pipeline.lane_filling import LaneFilling, floor_of
 from tidings.pipeline.live import Ended, Live, LiveParts
 from tidings.pipeline.routed_sink import RoutedSink
 from tidings.pipeline.routes import Routes
@@ -36,6 +39,8 @@ from tidings.registry.port import RegistryReader
 from tidings.registry.route_steps import rules_of
 
 log = logging.getLogger("tidings.pipeline")
+
+BEAT = 1.0
 
 DRIVER_HOST = "127.0.0.1"
 
@@ -49,6 +54,13 @@ class PipelineParts:
     log: Remains
     registry: RegistryReader
     close: Callable[[], None]
+
+
+class RoutingJobs(NamedTuple):
+    """Who runs routing, and who fills lanes from the log beside it."""
+
+    routing: SparkJobs
+    filling: SparkJobs
 
 
 OpenParts = Callable[[], PipelineParts]
@@ -68,7 +80,8 @@ def run(settings: Settings, stop: threading.Event, board: PartStatus, open_parts
         parts = _opened(open_parts, stop, board)
         if parts is not None:
             try:
-                jobs = SparkJobs(spark.sparkContext, str(settings.data), parts.source.reader, rules_of(settings.regex))
+                made = partial(SparkJobs, spark.sparkContext, reader=parts.source.reader, regex=rules_of(settings.regex))
+                jobs = RoutingJobs(made(str(settings.data)), made(f"{settings.data}, filling"))
                 router = RoutingLoop(settings.pipeline, jobs, parts, board, stop, JvmWatch(spark).silent_for)
                 _keep_running(router, parts.source, stop, board)
             finally:
@@ -85,7 +98,7 @@ class RoutingLoop:
     def __init__(
         self,
         settings: PipelineSettings,
-        jobs: SparkJobs,
+        jobs: RoutingJobs,
         parts: PipelineParts,
         board: PartStatus,
         stop: threading.Event,
@@ -95,12 +108,13 @@ class RoutingLoop:
         self._board = board
         self._stop = stop
         self._sink = RoutedSink(parts.lanes, board)
-        self._jobs = jobs
+        self._jobs = jobs.routing
         self._figures = RoutingFigures(board)
         self._settings = settings
-        self._routes = Routes(parts.registry, self._sink.routed)
+        self._routes = Routes(parts.registry, partial(floor_of, parts.lanes))
         limit = Limit(entries=settings.batch_events, bytes=settings.batch_bytes)
-        self._catch_up = CatchUp(jobs, parts.source, self._sink, self._routes, limit, self._figures)
+        self._catch_up = CatchUp(self._jobs, parts.source, self._sink, self._routes, limit, self._figures)
+        self._filling = LaneFilling(jobs.filling, parts.source, parts.lanes, self._routes, limit, self._figures)
         self._housekeeping = Housekeeping(parts.lanes, parts.source, parts.log)
         self._jvm_silent_for = silent_for
         self._deaf = False
@@ -108,6 +122,10 @@ class RoutingLoop:
 
     def run(self) -> None:
         """Route until told to stop. Raises SparkFailed when nothing can be routed."""
+        with self._filling.beside():
+            self._run()
+
+    def _run(self) -> None:
         while not self._stop.is_set():
             if self._catch_up.behind() > self._settings.catch_up_above:
                 self._catch_up_now()
@@ -142,14 +160,17 @@ class RoutingLoop:
         if live.run() is Ended.FAILED and not self._stop.is_set():
             log.warning("following the log failed and begins again: %s", live.reason)
             self._figures.failed()
-            self._catch_up.isolate()
+            self._figures.catching_up()
+            self._catch_up.isolate(self._parts.source.ends())
 
     def beat(self, now: float) -> None:
         """What is done about once a second, whatever else goes on."""
-        if now - self._beaten < 1.0:
+        if now - self._beaten < BEAT:
             return
         self._beaten = now
         self._housekeeping.step(now)
+        # Where nothing is published, nobody else would see a subscription that asks to be filled.
+        self._routes.current()
         self._listen_to_jvm(now)
         self._board.flush()
 

@@ -36,15 +36,10 @@ class RoutedSink:
         self._board.count("tidings_set_aside_total")
 
     def _write(self, partition: Partition, rows: Sequence[RoutedRow], begun: Offset) -> None:
-        scanned = _without_gap(rows, begun)
-        if scanned == begun:
+        routed = routed_of(partition, rows, begun)
+        if routed is None:
             return
-        routed = Routed(
-            runs=list(_runs(partition, rows, scanned)),
-            scanned={partition: scanned},
-            aside=list(_asides(partition, rows, scanned)),
-            parts=list(_parts(partition, rows, scanned)),
-        )
+        scanned = routed.scanned[partition]
         self._lanes.write(routed)
         self._board.count("tidings_routed_total", scanned - begun)
         self._board.count("tidings_lane_entries_total", sum(run.count for run in routed.runs))
@@ -52,6 +47,19 @@ class RoutedSink:
         for row in rows:
             if row.kind == COUNTED and row.reason is not None:
                 self._board.count(row.reason, row.first)
+
+
+def routed_of(partition: Partition, rows: Sequence[RoutedRow], begun: Offset) -> Routed | None:
+    """What is to be written of rows that follow `begun`; None: none of them does."""
+    scanned = _without_gap(rows, begun)
+    if scanned == begun:
+        return None
+    return Routed(
+        runs=list(_runs(partition, rows, scanned)),
+        scanned={partition: scanned},
+        aside=list(_asides(partition, rows, scanned)),
+        parts=list(_parts(partition, rows, scanned)),
+    )
 
 
 def _without_gap(rows: Sequence[RoutedRow], begun: Offset) -> Offset:

@@ -16,6 +16,7 @@ from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Route
 from tidings.registry.port import RegistryReader
 from tidings.registry.rules import RouteHistory
+from tidings.registry.rules.fills import WantedFill
 
 EncodedRoute: TypeAlias = bytes
 
@@ -56,13 +57,18 @@ class RouteChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Routes:
-    """Reads route tables. Ask `current` after the end of what is to be routed was fixed: every change that governs it is there."""
+    """Reads route tables; `floor` says where what is yet to be routed begins.
 
-    def __init__(self, registry: RegistryReader, routed: Callable[[], Marks]) -> None:
+    Ask `current` after the end of what is to be routed was fixed: every change that governs it is there.
+    """
+
+    def __init__(self, registry: RegistryReader, floor: Callable[[], Marks]) -> None:
         self._registry = registry
-        self._routed = routed
-        self._floor = routed()
+        self._new_floor = floor
+        self._floor = floor()
         self._floored = registry.revision()
+        self.fills: Mapping[LaneNumber, WantedFill] = {}
+        """The fillings that subscriptions ask for, as of the newest table. Another thread may read it: it is never changed."""
         self._history: RouteHistory | None = None
         self._lanes: dict[LaneNumber, list[EncodedRoute]] = {}
         self._table: RouteTable | None = None
@@ -72,7 +78,7 @@ class Routes:
         revision = self._registry.revision()
         if self._table is None or revision != self._table.revision:
             if revision - self._floored > SAME_FLOOR:
-                self._floor, self._floored, self._history = self._routed(), revision, None
+                self._floor, self._floored, self._history = self._new_floor(), revision, None
             self._table = self._renewed()
         return self._table
 
@@ -80,10 +86,15 @@ class Routes:
         """The next table. Only the routes of lanes that changes have touched are made anew."""
         if self._history is None:
             self._history, self._lanes = self._registry.route_history(self._floor), {}
+            self.fills = {}
             touched = set(self._history.lanes)
         else:
             touched = self._registry.renew(self._history)
         for lane in touched:
             self._lanes[lane] = [encode_route(route) for route in self._history.routes_of(lane)]
+        fills = {lane: self._history.fill_of(lane) for lane in touched}
+        if any(fills.values()) or not fills.keys().isdisjoint(self.fills):
+            known = {lane: fill for lane, fill in {**self.fills, **fills}.items() if fill is not None}
+            self.fills = known
         routes = dict.fromkeys(chain.from_iterable(self._lanes.values()))
         return RouteTable(self._history.revision, routes, tuple(self._history.avro_schemas))

@@ -23,6 +23,10 @@ class RoutingFigures:
         """A backlog is routed in closed ranges from now on."""
         self._mode(0)
 
+    @property
+    def is_live(self) -> bool:
+        return self._live == 1
+
     def step(self, seconds: float) -> None:
         """A step, from the end that was fixed to durable lanes, took so long."""
         self._board.observe("tidings_batch_seconds", seconds)

@@ -26,6 +26,7 @@ from tidings.registry.model import (
     TopicsSource,
 )
 from tidings.registry.rules.approvals import listed
+from tidings.registry.rules.fills import WantedFill, wanted_fill
 from tidings.registry.rules.keys import Version, canonical
 from tidings.registry.rules.scopes import EVERYTHING, Offer, offered
 
@@ -87,6 +88,15 @@ class RouteHistory:
         """Take in every version that began or ended in newer revisions, and their marks; the lanes whose routes may differ now."""
         self._marks |= marks
         return {lane for version in versions for lane in self._history.renew(version)}
+
+    def fill_of(self, lane: LaneNumber) -> WantedFill | None:
+        """The filling that the lane's subscription asks for, done or not; None: none, or the subscription is gone."""
+        own = self._history.lanes[lane]
+        newest = own[-1].document if own and own[-1].until is None else None
+        if not isinstance(newest, Subscription) or newest.fill is None:
+            return None
+        asked = next(v.since for v in own if isinstance(v.document, Subscription) and v.document.fill == newest.fill)
+        return wanted_fill(lane, newest.fill, self._marks[max(asked, self._floor)], self.routes_of(lane))
 
     def routes_of(self, lane: LaneNumber) -> list[Route]:
         """The routes of one lane."""
