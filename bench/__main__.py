@@ -11,7 +11,7 @@ from bench.figures import Figure, table
 GROUPS = {
     "log": "the embedded log beside raw SQLite",
     "publish": "publishing over HTTP, with and without the log",
-    "horizon": "publishing through the Horizon door, beside the native one",
+    "doors": "publishing through each door beside the native one; nested VNG filters beside equality",
     "filters": "routing one batch of events in memory",
     "routing": "routing a backlog on Spark",
     "delivery": "pushing to a fast sink, beside the bare client",

@@ -7,7 +7,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 
-from bench import doors
+from bench import door_filters
 from bench.figures import Figure
 from bench.workloads import Workload, workload
 from tidings.filters import Filter, Router, RouteSpec, RoutingBatch
@@ -31,7 +31,7 @@ def figures() -> list[Figure]:
             )
             for n in (1_000, 10_000)
         ]
-    real = Measured(doors.parsed(1_000), workload("equality", 10, EVENTS).payloads)
+    real = Measured(door_filters.parsed(1_000), workload("equality", 10, EVENTS).payloads)
     us = in_batches(real)
     found.append(Figure("route in batches, Horizon and Hermes, 1,000", us, "µs/event", "equality", us / equality[1_000], "≤ 3"))
     for n in (1_000, 10_000):

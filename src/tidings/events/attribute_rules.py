@@ -90,14 +90,9 @@ def name_problem(name: str) -> Problem | None:
     return None
 
 
-def value_problem(name: str, value: object) -> Problem | None:
-    """Why an attribute that CloudEvents define cannot have this value."""
-    return _RULES[name](value)
-
-
-def text_problem(value: object) -> Problem | None:
-    """Why a value is not a text of at least one character that an attribute may have."""
-    return _text(value)
+def rule_of(name: str) -> Callable[[object], Problem | None]:
+    """What says why an attribute that CloudEvents define cannot have a value."""
+    return _RULES[name]
 
 
 def shortened_name(name: str) -> str:
@@ -141,8 +136,8 @@ def _kind_of(value: object) -> str:
             return f"a value of type {type(value).__name__}"
 
 
-def _text(value: object) -> Problem | None:
-    """A String that is not empty."""
+def text_problem(value: object) -> Problem | None:
+    """Why a value is not a text of at least one character that an attribute may have."""
     if not isinstance(value, str):
         return "bad-type", f"expected text, found {_article(value)}"
     if value.isascii() and value.isprintable() and value:
@@ -163,33 +158,33 @@ def _article(value: object) -> str:
 def _specversion(value: object) -> Problem | None:
     if value == SPECVERSION:
         return None
-    return _text(value) or ("bad-version", f"specversion {shortened(value)} is not supported; expected {SPECVERSION!r}")
+    return text_problem(value) or ("bad-version", f"specversion {shortened(value)} is not supported; expected {SPECVERSION!r}")
 
 
 def _source(value: object) -> Problem | None:
     if isinstance(value, str) and len(value) <= _SHORT and _is_fit_source(value):
         return None
-    return _text(value) or _unless(is_uri_reference, value, "a URI-reference (RFC 3986)")
+    return text_problem(value) or _unless(is_uri_reference, value, "a URI-reference (RFC 3986)")
 
 
 def _dataschema(value: object) -> Problem | None:
-    return _text(value) or _unless(is_uri, value, "an absolute URI (RFC 3986)")
+    return text_problem(value) or _unless(is_uri, value, "an absolute URI (RFC 3986)")
 
 
 @lru_cache(maxsize=1_024)
 def _is_fit_source(value: str) -> bool:
     """A publisher says the same few sources again and again."""
-    return _text(value) is None and is_uri_reference(value)
+    return text_problem(value) is None and is_uri_reference(value)
 
 
 def _datacontenttype(value: object) -> Problem | None:
     if isinstance(value, str) and value in _USUAL_MEDIA_TYPES:
         return None
-    return _text(value) or _unless(_is_media_type, value, "a media type such as application/json (RFC 2046)")
+    return text_problem(value) or _unless(_is_media_type, value, "a media type such as application/json (RFC 2046)")
 
 
 def _time(value: object) -> Problem | None:
-    return _text(value) or _unless(_is_time, value, "a time such as 2018-04-05T03:56:24Z (RFC 3339)")
+    return text_problem(value) or _unless(_is_time, value, "a time such as 2018-04-05T03:56:24Z (RFC 3339)")
 
 
 def _unless(test: Callable[[str], bool], value: Any, expected: str) -> Problem | None:
@@ -210,11 +205,11 @@ def _is_time(value: str) -> bool:
 
 _RULES: Mapping[str, Callable[[object], Problem | None]] = {
     "specversion": _specversion,
-    "id": _text,
+    "id": text_problem,
     "source": _source,
-    "type": _text,
+    "type": text_problem,
     "time": _time,
-    "subject": _text,
+    "subject": text_problem,
     "datacontenttype": _datacontenttype,
     "dataschema": _dataschema,
 }

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.api_process import ApiProcess, an_api
 from tests.doors.vng.worlds import EVENT, ZAKEN, VngDoor, an_event, params
+from tidings.doors.vng.publish.event_rules import EventChoices, faults_of, is_sound
 
 ATTRIBUTES = ("bronorganisatie", "vertrouwelijkheid", "nl.vng.zgw.zaken.Zaaktype")
 
@@ -267,3 +270,24 @@ def test_another_service_may_ask_whether_it_may_deliver_here(tmp_path: Path) -> 
         assert (known.status, known.headers["webhook-allowed-origin"]) == (200, "ns1.example")
         unknown = door.call("OPTIONS", "/events", headers={"webhook-request-origin": "elders.example"})
         assert "webhook-allowed-origin" not in unknown.headers
+
+
+values = st.sampled_from([None, "", "x", 5, True, [], "1.0", "Integer", "application/json", "a\nb", "2022-03-16T15:29:30Z"])
+attributes = st.sampled_from(
+    (
+        "id source time Type sequence sequencetype data_base64 dataref datacontenttype subject extra subscription "
+        "subscriberreference specversion vertrouwelijkheid Vertrouwelijkheid dataschema data"
+    ).split()
+)
+
+
+@given(st.dictionaries(attributes, values, max_size=4), st.sets(st.sampled_from(["id", "domain", "data", "type"]), max_size=1))
+def test_the_quick_look_never_passes_what_has_faults(changed: dict[str, Any], missing: set[str]) -> None:
+    members = {name: value for name, value in {**an_event(), **changed}.items() if name not in missing}
+    allowed, choices = frozenset(["vertrouwelijkheid"]), EventChoices()
+    if is_sound(members, allowed, choices):
+        assert not list(faults_of(members, allowed, choices))
+
+
+def test_the_quick_look_passes_the_usual_event() -> None:
+    assert is_sound(an_event(vertrouwelijkheid="openbaar"), frozenset(["vertrouwelijkheid"]), EventChoices())

@@ -9,12 +9,14 @@ from tidings.clock import rfc3339
 from tidings.doors.deliveries.start_points import instant_of
 from tidings.doors.vng.documents.members import DocumentReader
 from tidings.errors import EventFault, Malformed
-from tidings.events.attribute_rules import value_problem
+from tidings.events.attribute_rules import rule_of
 from tidings.registry.credentials import Credential, Placement, TokenCredential
 from tidings.registry.model import Push
 
 ACCESS, REFRESH = "ACCESSTOKEN", "REFRESHTOKEN"
 _BEARER = "bearer"
+
+_time_problem = rule_of("time")
 
 
 def credential_from(
@@ -36,7 +38,7 @@ def credential_from(
         refresh = reader.text("refreshToken", required=kept is None or not kept.refresh)
         endpoint = reader.address("refreshTokenEndpoint", required=True)
     moment = None
-    if expires and (problem := value_problem("time", expires)) is not None:
+    if expires and (problem := _time_problem(expires)) is not None:
         reader.fault("accessTokenExpiresUtc", "invalid", problem[1])
     elif expires:
         try:

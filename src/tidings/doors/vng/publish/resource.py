@@ -14,7 +14,7 @@ from tidings.delivery.push.request.handshake import ORIGIN, consent_to
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.requests.error_form import tried
 from tidings.doors.vng.publish.domains import AdmittedDomain, DomainLookup
-from tidings.doors.vng.publish.event_rules import REFERENCE, REFERENCE_KEY, EventChoices, faults_of
+from tidings.doors.vng.publish.event_rules import REFERENCE, REFERENCE_KEY, EventChoices, faults_of, is_sound
 from tidings.doors.vng.publish.stored_event import stored_event
 from tidings.doors.vng.refusals import FORM, VERSION, VngRefusal, invalid, param
 from tidings.doors.vng.resources.request import accepts
@@ -93,13 +93,13 @@ class VngPublish:
         if not isinstance(members, dict):
             return invalid([param("", "parse_error", f"expected one event, a JSON object; found {json_text.kind_of(members)}")])
         domain = self._domain(members.get("domain"))
-        faults = list(faults_of(members, None if domain is None else domain.allowed, self._choices))
         if domain is None:
-            faults += _without_domain(members.get("domain"))
-            return invalid(faults)
+            return invalid([*faults_of(members, None, self._choices), *_without_domain(members.get("domain"))])
         check_publisher(domain.admission, by)
-        if faults:
-            return invalid(faults)
+        if not is_sound(members, domain.allowed, self._choices):
+            faults = list(faults_of(members, domain.allowed, self._choices))
+            if faults:
+                return invalid(faults)
         domain.admission.limits.check_event(len(body))
         event = stored_event(members, body, told.transport)
         stored = await self._intake.accept(Submission(domain.admission, [event], parts.clock.now()))

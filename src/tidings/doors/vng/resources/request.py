@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -22,6 +23,7 @@ from tidings.registry.model import Name
 from tidings.server.asgi import BodyBudget, Receive, Scope, read_body
 
 LARGEST = 1 << 20
+LONGEST_ACCEPT = 4096
 BODIES = BodyBudget(16 * LARGEST)
 
 EVERY_DOMAIN = Name(NAMESPACE, "*")
@@ -94,6 +96,11 @@ class VngRequest(NamedTuple):
 
 def accepts(headers: RawHeaders) -> bool:
     """Whether the client takes what this door answers (VNG-35)."""
-    given = [value.decode("latin-1") for name, value in headers if name == b"accept"]
-    kinds = [part.partition(";")[0].strip().lower() for text in given for part in text.split(",")]
-    return not any(kinds) or any(kind in _TAKEN for kind in kinds)
+    given = [value for name, value in headers if name == b"accept"]
+    return not given or any(map(_takes, given)) or not b"".join(given).strip()
+
+
+@lru_cache(maxsize=1000)
+def _takes(accept: bytes) -> bool:
+    kinds = [part.partition(";")[0].strip().lower() for part in accept[:LONGEST_ACCEPT].decode("latin-1").split(",")]
+    return any(kind in _TAKEN for kind in kinds)
