@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from tidings.config import Settings
 
 if TYPE_CHECKING:
-    from tidings.delivery.feeds.cursor_sets import CursorSets
+    from tidings.delivery.feeds.cursor_sets import CursorList, CursorSets
     from tidings.delivery.push.process import DeliverAdapters, DeliverParts
-    from tidings.delivery.push.reader import DeliveryReader
+    from tidings.delivery.push.reader import DeadLetters, DeliveryReader
     from tidings.delivery.push.records.port import BurialsReader, RecordsReader
     from tidings.delivery.push.store import DeliveryStore
     from tidings.ingest.claims import ClaimsTable
     from tidings.lanes.port import LaneIndex, Lanes
+    from tidings.log.commands import CommandGiver
     from tidings.log.port import EventLog, LogReader, LogWriter, TopicSlices
     from tidings.pipeline.process import PipelineParts
     from tidings.registry.port import RegistryWriter
@@ -36,10 +37,13 @@ class ApiAdapters:
     lanes: Lanes
     lane_index: LaneIndex
     delivery: DeliveryReader
+    dead_letters: DeadLetters
     records: RecordsReader
     burials: BurialsReader
     registry: RegistryWriter
+    commands: CommandGiver
     cursor_sets: CursorSets
+    cursor_list: CursorList
     claims: ClaimsTable
     life: str
 
@@ -51,6 +55,7 @@ def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
     from tidings.ingest.claims import ClaimsTable
     from tidings.lanes.sqlite.lanes import EmbeddedLanes
     from tidings.lanes.sqlite.writer import SqliteLanesReader
+    from tidings.log.sqlite.command_stream import SqliteCommandGiver
     from tidings.log.sqlite.events import SqliteEventLog
     from tidings.log.sqlite.life import life_of
     from tidings.log.sqlite.reader import SqliteLogReader
@@ -76,10 +81,13 @@ def api_adapters(settings: Settings, stack: AsyncExitStack) -> ApiAdapters:
         lanes=joined,
         lane_index=joined,
         delivery=delivery,
+        dead_letters=delivery,
         records=SqliteRecords(delivery),
         burials=delivery,
         registry=registry,
+        commands=SqliteCommandGiver(log),
         cursor_sets=cursor_sets,
+        cursor_list=cursor_sets,
         claims=ClaimsTable(folder / "duplicates.db"),
         life=life_of(folder, reader.ends()),
     )
@@ -121,6 +129,8 @@ def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
     def parts(store: DeliveryStore) -> Iterator[DeliverParts]:
         from tidings.lanes.sqlite.lanes import EmbeddedLanes
         from tidings.lanes.sqlite.writer import SqliteLanesReader
+        from tidings.log.sqlite.command_stream import SqliteCommandStream
+        from tidings.log.sqlite.events import SqliteEventLog
         from tidings.log.sqlite.reader import SqliteLogReader
         from tidings.registry.current import CurrentRegistry
         from tidings.registry.store import open_reader
@@ -133,6 +143,13 @@ def deliver_adapters(settings: Settings, number: int = 0) -> DeliverAdapters:
             lanes = SqliteLanesReader(settings.data)
             stack.callback(lanes.close)
             formats = Formats(format_modules(DOORS), settings)
-            yield DeliverParts(CurrentRegistry(registry), EmbeddedLanes(lanes, log), log, store, formats)
+            yield DeliverParts(
+                CurrentRegistry(registry),
+                EmbeddedLanes(lanes, log),
+                SqliteCommandStream(log),
+                SqliteEventLog(log),
+                store,
+                formats,
+            )
 
     return DeliverAdapters(store, parts)

@@ -40,6 +40,7 @@ from tidings.ingest.retention import RetentionSweep
 from tidings.log.wake import WakeListener
 from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
+from tidings.registry.fenced_changes import FencedChanges
 from tidings.server.asgi import BodyBudget, Receive, Scope, Send
 from tidings.server.http_protocol import WireLimits, limited
 from tidings.server.listeners import bound, close_all, handed_over
@@ -113,16 +114,19 @@ async def build_api(settings: Settings, board: PartStatus, stack: AsyncExitStack
         ),
         log=files.log,
         life=files.life,
-        reader=files.reader,
         slices=files.slices,
         events=files.events,
         lanes=files.lanes,
         lane_index=files.lane_index,
         delivery=files.delivery,
+        dead_letters=files.dead_letters,
         records=files.records,
         ids=DeliveryIds(hub_key(settings.data).reveal()),
         registry=files.registry,
+        changes=FencedChanges(files.log, files.registry, current.refresh),
+        commands=files.commands,
         cursor_sets=files.cursor_sets,
+        cursor_list=files.cursor_list,
         current=current,
         intake=Intake(admissions, files.log, duplicates, tally),
         body_budget=BodyBudget(settings.ingest.reading_bytes),
@@ -195,7 +199,7 @@ class Tasks:
 
 
 async def _sweep(parts: ApiParts, duplicates: DuplicateCheck) -> None:
-    sweep = RetentionSweep(parts.log, parts.lanes, parts.registry, parts.settings.topics.retention, parts.clock)
+    sweep = RetentionSweep(parts.log, parts.lanes, parts.registry, parts.changes, parts.settings.topics.retention, parts.clock)
     while True:
         await asyncio.sleep(parts.settings.log.retention_sweep)
         with tolerating(Unavailable, doing="the retention sweep"):

@@ -17,11 +17,17 @@ from tidings.log.port import Limit
 from tidings.log.position import COMMANDS, EMBEDDED, TopicNumber, embedded
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.log.sqlite.writer import SqliteLogWriter
+from tidings.registry.fenced_changes import FencedChanges
 from tidings.registry.model import Change, Topic
+from tidings.registry.port import RegistryWriter
 from tidings.registry.store import open_writer
 
 DAY = 86400
 SETTINGS = config.load(environ={})
+
+
+def changes_of(log: SqliteLogWriter, registry: RegistryWriter) -> FencedChanges:
+    return FencedChanges(log, registry, lambda: None)
 
 
 def lanes_in(folder: Path) -> EmbeddedLanes:
@@ -62,7 +68,7 @@ async def _swept(folder: Path) -> None:
     for name in ("short", "long", "gone", "short"):
         await log.append([a_draft(topic=numbers[name], at=clock.now())])
     registry.delete(Topic, a_topic("gone").name, by="me", at=clock.now(), marks=embedded(4))
-    sweep = RetentionSweep(log, lanes_in(folder), registry, SETTINGS.topics.retention, clock)
+    sweep = RetentionSweep(log, lanes_in(folder), registry, changes_of(log, registry), SETTINGS.topics.retention, clock)
     assert await sweep.sweep(registry.snapshot()) == 0
     clock.advance(60 + GRACE + 1)
     assert await sweep.sweep(registry.snapshot()) == 0, "nothing was routed yet"
@@ -80,7 +86,7 @@ def test_superseded_versions_go_when_their_events_have_gone(tmp_path: Path) -> N
 async def _forgotten(folder: Path) -> None:
     clock = ManualClock()
     log, registry, lanes = SqliteLogWriter(folder, SETTINGS.log), open_writer(folder), SqliteLanesWriter(folder)
-    sweep = RetentionSweep(log, lanes_in(folder), registry, SETTINGS.topics.retention, clock)
+    sweep = RetentionSweep(log, lanes_in(folder), registry, changes_of(log, registry), SETTINGS.topics.retention, clock)
     registry.put([a_topic()], by="me", at=clock.now(), marks=embedded(0))
     for n in range(3):
         registry.put([a_subscription(filter=a_filter(f"total > {n}"))], by="me", at=clock.now(), marks=embedded(n))
@@ -105,6 +111,7 @@ def test_a_clock_that_leaps_forward_removes_nothing_until_it_is_right_again(tmp_
             log,
             lanes_in(tmp_path),
             registry,
+            changes_of(log, registry),
             SETTINGS.topics.retention,
             clock,
         )

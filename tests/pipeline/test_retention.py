@@ -27,6 +27,7 @@ from tidings.log.position import LaneNumber, Offset
 from tidings.log.sqlite.reader import SqliteLogReader
 from tidings.observe.part_status import PartStatus
 from tidings.pipeline.housekeeping import Housekeeping
+from tidings.registry.fenced_changes import FencedChanges
 from tidings.registry.model import ProjectionText, Push
 
 pytestmark = pytest.mark.spark
@@ -67,7 +68,8 @@ def pass_by(world: World, seconds: float) -> int:
     """The api's own sweep at a later time; how many entries went."""
     clock = ManualClock(SystemClock().now() + int(seconds * SECOND))
     lanes = EmbeddedLanes(world.lanes, SqliteLogReader(world.settings.data))
-    sweep = RetentionSweep(world._log, lanes, world._registry, world.settings.topics.retention, clock)
+    changes = FencedChanges(world._log, world._registry, lambda: None)
+    sweep = RetentionSweep(world._log, lanes, world._registry, changes, world.settings.topics.retention, clock)
     return world._runner.run(sweep.sweep(world._registry.snapshot()))
 
 

@@ -12,19 +12,20 @@ from tidings.access.secret_box import Box
 from tidings.access.settings_checks import OPEN
 from tidings.clock import Clock
 from tidings.config import Settings
-from tidings.delivery.feeds.cursor_sets import CursorSets
-from tidings.delivery.push.reader import DeliveryReader
+from tidings.delivery.feeds.cursor_sets import CursorList, CursorSets
+from tidings.delivery.push.reader import DeadLetters, DeliveryReader
 from tidings.delivery.push.records.port import RecordsReader
 from tidings.doors.door import Door
 from tidings.doors.growth import Growth
 from tidings.ids import DeliveryIds
 from tidings.ingest.intake import Intake
 from tidings.lanes.port import LaneIndex, Lanes
-from tidings.log.port import EventLog, LogReader, LogWriter, TopicSlices
+from tidings.log.commands import CommandGiver
+from tidings.log.port import EventLog, LogWriter, TopicSlices
 from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
 from tidings.registry.model import Snapshot
-from tidings.registry.port import RegistryWriter
+from tidings.registry.port import Changes, RegistryReader
 from tidings.server.asgi import BodyBudget
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApiParts:
-    """The parts. `reader`, `slices` and `delivery` are safe in any thread.
+    """The parts. `slices` and `delivery` are safe in any thread.
 
     `waiting` tells when the log has grown, `lane_waiting` when lanes have. `life` is that of the log: see `log/sqlite/life.py`.
     """
@@ -48,16 +49,19 @@ class ApiParts:
     gate: Authenticator
     log: LogWriter
     life: str
-    reader: LogReader
     slices: TopicSlices
     events: EventLog
     lanes: Lanes
     lane_index: LaneIndex
     delivery: DeliveryReader
+    dead_letters: DeadLetters
     records: RecordsReader
     ids: DeliveryIds
-    registry: RegistryWriter
+    registry: RegistryReader
+    changes: Changes
+    commands: CommandGiver
     cursor_sets: CursorSets
+    cursor_list: CursorList
     current: CurrentRegistry
     intake: Intake
     body_budget: BodyBudget

@@ -10,7 +10,7 @@ from tidings.doors.door import reserved_addresses
 from tidings.events.schema import Schema
 from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
-from tidings.registry.port import Document, DocumentEnd
+from tidings.registry.port import ChangePlan, Document, DocumentEnd
 from tidings.registry.rules import World, check, plan_change
 from tidings.registry.rules.credentials import sealed
 
@@ -62,12 +62,12 @@ async def change(
     check_documents(parts, documents)
     stored, at = safe(parts, documents), parts.clock.now()
 
-    def settle(marks: Marks) -> Sequence[Document]:
-        guard(parts.registry.snapshot())
-        return parts.registry.change(stored, endings, by=by, at=at, marks=marks).stored
+    def plan(snapshot: Snapshot, marks: Marks) -> ChangePlan:
+        guard(snapshot)
+        return ChangePlan(stored, endings, by, at)
 
     try:
-        return await parts.log.fence(settle)
+        return await parts.changes.change(plan)
     finally:
         parts.current.refresh()
         # Whoever waits for events looks whether there is still something to wait for.

@@ -13,7 +13,7 @@ from tidings.lanes.port import Lanes
 from tidings.log.port import LogWriter, Retention
 from tidings.log.position import COMMANDS, START, Marks, TopicNumber
 from tidings.registry.model import Change, Snapshot, Topic
-from tidings.registry.port import RegistryWriter
+from tidings.registry.port import Changes, RegistryReader
 from tidings.registry.rules.retention import topics_kept
 
 GRACE = 3600.0
@@ -63,8 +63,11 @@ class Audit:
 class RetentionSweep:
     """Lets old entries and superseded versions go. Nothing that was not routed is ever removed, nor by a clock that has leapt."""
 
-    def __init__(self, log: LogWriter, lanes: Lanes, registry: RegistryWriter, default: float, clock: Clock) -> None:
+    def __init__(
+        self, log: LogWriter, lanes: Lanes, registry: RegistryReader, changes: Changes, default: float, clock: Clock
+    ) -> None:
         self._log = log
+        self._changes = changes
         self._lanes = lanes
         self._registry = registry
         self._default = default
@@ -87,7 +90,7 @@ class RetentionSweep:
         longest = max((seconds for seconds in kept.values() if seconds is not None), default=self._default)
         below = governed_from(self._audit.changes, max(longest, self._default), routed, now)
         if below != self._forgotten:
-            await self._log.fence(lambda marks: self._registry.forget(below))
+            await self._changes.forget(below)
             self._forgotten = below
         return gone
 

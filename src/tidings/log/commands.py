@@ -1,8 +1,9 @@
-"""Commands to delivery: what the api asks of the one owner of a lane. They travel as entries of the log's commands stream."""
+"""Commands to delivery: what the api asks of the one owner of a lane. They travel in a stream of their own, beside the events."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -64,6 +65,30 @@ class Command(msgspec.Struct, frozen=True):
     lane: LaneNumber
     by: str
     act: Act
+
+
+class CommandPage(NamedTuple):
+    """Some commands in order, and how far the reading came."""
+
+    commands: Sequence[Command]
+    reached: Marks
+
+
+class CommandGiver(Protocol):
+    """The giving side of the stream."""
+
+    async def give(self, command: Command, at: Instant) -> None:
+        """Give a command; durable when it returns. Giving it twice is harmless: it is applied once. Raises as `append`."""
+
+
+class CommandStream(Protocol):
+    """The following side: every deliver worker reads all of them and applies those of its lanes."""
+
+    async def follow(self, after: Marks, limit: int) -> CommandPage:
+        """The next commands; what cannot be read is passed over. Nothing new: the marks are those that were given.
+
+        Raises LogUnavailable.
+        """
 
 
 def encoded(command: Command, at: Instant) -> Draft:

@@ -59,6 +59,13 @@ class Between(NamedTuple):
     upto: Marks
 
 
+class Stretch(NamedTuple):
+    """Some events in a row: about how many, and when the first was published."""
+
+    events: int
+    oldest: Instant | None
+
+
 class Retention(msgspec.Struct, frozen=True, gc=False):
     """Entries of a topic published before `before` may go."""
 
@@ -150,6 +157,9 @@ class EventLog(Protocol):
 
     async def before(self, instant: Instant) -> Marks:
         """How far the log was just before the first entry of this time or later."""
+
+    async def stretch(self, between: Between) -> Stretch:
+        """How many events of all topics lie between marks, and when the first of them was published. Cheap, however many."""
 
     async def removed(self, topic: TopicNumber) -> Marks:
         """Entries of this topic at or below these marks may have been removed; a cursor below them has expired."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -52,6 +52,31 @@ class RegistryReader(Protocol):
 
     def changes(self, after: int, limit: int) -> Sequence[Change]:
         """The audit log, oldest first, from the revision after `after`."""
+
+
+class ChangePlan(NamedTuple):
+    """What is to be put and what is to end, by whom and when."""
+
+    puts: Sequence[Document]
+    endings: Sequence[DocumentEnd]
+    by: str
+    at: Instant
+
+
+class Changes(Protocol):
+    """Changes what is in force, at one point of the log."""
+
+    async def change(self, plan: Callable[[Snapshot, Marks], ChangePlan]) -> Sequence[Document]:
+        """Change the registry in one revision; what was put as it is in force now.
+
+        `plan` looks at what is in force at the moment of the change, and at the point of the log from which it holds; what it
+        raises is raised here, and nothing changes. It may be called again, so it does nothing else. Every event that was
+        acknowledged before the call is judged by what was in force then, every later one by the change. Raises as
+        `RegistryWriter.change`, and LogUnavailable.
+        """
+
+    async def forget(self, below: Marks) -> int:
+        """Drop superseded versions that govern no position above `below`; how many went."""
 
 
 class RegistryWriter(RegistryReader, Protocol):

@@ -23,7 +23,7 @@ def test_what_is_gone_is_no_lag_and_hides_no_other_lag(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         blocks, log = SqliteLanesReader(tmp_path), SqliteLogReader(tmp_path)
         lanes = EmbeddedLanes(blocks, log)
-        gauges = Gauges(log, SqliteEventLog(log), lanes, lanes, world.reader)
+        gauges = Gauges(SqliteEventLog(log), lanes, lanes, world.reader)
 
         async def lags() -> Lags:
             subscriptions = list(world.registry.snapshot().subscriptions.values())
@@ -57,7 +57,7 @@ def test_what_only_others_fetch_is_no_lag_of_delivery(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         blocks, log = SqliteLanesReader(tmp_path), SqliteLogReader(tmp_path)
         lanes = EmbeddedLanes(blocks, log)
-        gauges = Gauges(log, SqliteEventLog(log), lanes, lanes, world.reader)
+        gauges = Gauges(SqliteEventLog(log), lanes, lanes, world.reader)
         stream = world._put(a_subscription("stream", delivery=Stream())).lane
         numbers = [stream, world.subscribe_pull("feed")]
         await world.publish(3, *numbers)

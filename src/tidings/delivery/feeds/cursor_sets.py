@@ -39,12 +39,6 @@ class CursorSets(Protocol):
     def load(self, key: SetKey) -> Mapping[int, Offset]:
         """The cursors of a set by partition."""
 
-    def listed(self, feed: str | None = None) -> Sequence[KeptCursor]:
-        """Every cursor, of one feed or of all."""
-
-    def used_last(self, most: int) -> Sequence[KeptCursor]:
-        """The cursors of all feeds that were used last, at most so many."""
-
     def held(self, consumer: str) -> AbstractSet[SetKey]:
         """The sets of a consumer. Very cheap: asked whenever a cursor is to be kept."""
 
@@ -57,8 +51,15 @@ class CursorSets(Protocol):
     def forget(self, unused_since: Instant | None, feeds: AbstractSet[str]) -> int:
         """Forget the sets of which no cursor was used since then (None: none), and all of these feeds; how many cursors."""
 
-    def close(self) -> None:
-        """Release the file. Safe to call twice."""
+
+class CursorList(Protocol):
+    """What is kept, for whoever shows it."""
+
+    def listed(self, feed: str | None = None) -> Sequence[KeptCursor]:
+        """Every cursor, of one feed or of all."""
+
+    def used_last(self, most: int) -> Sequence[KeptCursor]:
+        """The cursors of all feeds that were used last, at most so many."""
 
 
 class Keeper:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import assert_never
-
-import msgspec
 
 from tidings.clock import Clock, Instant
 from tidings.delivery.push.engine import Engine
@@ -18,30 +15,28 @@ from tidings.log.commands import (
     Activate,
     CloseBreaker,
     Command,
+    CommandStream,
     Disable,
     DropDeadLetters,
     Enable,
     Redeliver,
     Rewind,
     Suspend,
-    decoded,
 )
-from tidings.log.port import Limit, LogReader
-from tidings.log.position import COMMANDS, Marks, Position, before, place_after
+from tidings.log.position import Marks, Position, before, place_after
 from tidings.registry.current import CurrentRegistry
 
-logger = logging.getLogger("tidings.delivery")
-
-PAGE = Limit(entries=100)
+AT_ONCE = 100
+"""Commands that are read in one go."""
 
 
 class Commands:
     """Follows the commands stream. The result, the effect and how far was read are saved together."""
 
-    def __init__(self, engine: Engine, store: DeliveryStore, log: LogReader, lanes: Lanes, clock: Clock) -> None:
+    def __init__(self, engine: Engine, store: DeliveryStore, stream: CommandStream, lanes: Lanes, clock: Clock) -> None:
         self._engine = engine
         self._store = store
-        self._log = log
+        self._stream = stream
         self._lanes = lanes
         self._clock = clock
         self._recall = Recall(engine, store, lanes, clock)
@@ -53,14 +48,14 @@ class Commands:
 
     async def follow(self, registry: CurrentRegistry) -> None:
         """Apply what has come since the last call; applied and saved when it returns."""
-        while (page := self._log.read(COMMANDS, self._read, PAGE)).entries:
+        while (page := await self._stream.follow(self._read, AT_ONCE)).reached != self._read:
             # A subscription may be younger than what we know; its command is not.
             if registry.refresh():
                 self._engine.adopt(registry.snapshot)
             # Dead letters are read as of the last save.
             await self._engine.saver.save()
-            for entry in page.entries:
-                await self._take(entry.head)
+            for command in page.commands:
+                await self._take(command)
             self._read = page.reached
             self._engine.ledger.commands_read(self._read)
             await self._engine.saver.save()
@@ -69,12 +64,7 @@ class Commands:
         """Send more of the dead letters that wait for room."""
         await self._recall.go_on()
 
-    async def _take(self, head: bytes) -> None:
-        try:
-            command = decoded(head)
-        except msgspec.MsgspecError as error:
-            logger.warning("a command cannot be read and is passed over: %s", error)
-            return
+    async def _take(self, command: Command) -> None:
         if not self._engine.mine(command.lane):
             return
         if self._store.result(command.id) is None and not self._engine.ledger.is_applied(command.id):

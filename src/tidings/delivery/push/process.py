@@ -34,7 +34,8 @@ from tidings.delivery.sse.stream_server import StreamServer
 from tidings.errors import Unavailable, tolerating
 from tidings.ids import DeliveryIds
 from tidings.lanes.port import Lanes
-from tidings.log.port import LogReader
+from tidings.log.commands import CommandStream
+from tidings.log.port import EventLog
 from tidings.log.wake import WakeListener
 from tidings.observe.part_status import PartStatus
 from tidings.registry.current import CurrentRegistry
@@ -72,10 +73,19 @@ async def run(settings: Settings, stop: asyncio.Event, board: PartStatus, adapte
 class DeliverParts:
     """The adapters that a worker works on, and the formats of doors."""
 
-    def __init__(self, registry: CurrentRegistry, lanes: Lanes, log: LogReader, store: DeliveryStore, formats: Formats) -> None:
+    def __init__(
+        self,
+        registry: CurrentRegistry,
+        lanes: Lanes,
+        commands: CommandStream,
+        events: EventLog,
+        store: DeliveryStore,
+        formats: Formats,
+    ) -> None:
         self.registry = registry
         self.lanes = lanes
-        self.log = log
+        self.commands = commands
+        self.events = events
         self.store = store
         self.formats = formats
 
@@ -109,9 +119,9 @@ class Worker:
         around = Around(clock, board, ids, parts.formats, retention=settings.topics.retention)
         around.mine = lambda lane: owner_of(lane, workers) == number
         self._engine = Engine(push, parts.lanes, parts.store, self._sender, around)
-        self._commands = Commands(self._engine, parts.store, parts.log, parts.lanes, clock)
+        self._commands = Commands(self._engine, parts.store, parts.commands, parts.lanes, clock)
         self._streams = StreamServer(self._engine, clock, settings.sse.max_streams, self._adopt)
-        self._letters = LetterSweep(parts.store, parts.log, self._engine.ledger, clock)
+        self._letters = LetterSweep(parts.store, parts.events, self._engine.ledger, clock)
         self._number = number
         self._touched = 0
 
@@ -219,7 +229,7 @@ class Worker:
             await asyncio.sleep(TRIM_INTERVAL)
             with tolerating(Unavailable, doing="the removal of old records"):
                 leaps.check()
-                self._letters.sweep([lane for number in self._engine.all_lanes() if (lane := self._engine.lane(number))])
+                await self._letters.sweep([lane for number in self._engine.all_lanes() if (lane := self._engine.lane(number))])
                 await self._engine.saver.trim(Instant(self._clock.now() - round(self._settings.push.records * SECOND)))
 
 

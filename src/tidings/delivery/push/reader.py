@@ -121,6 +121,13 @@ class DeliveryReader(Protocol):
     def deliveries(self, lane: LaneNumber, before: int | None, limit: int) -> Sequence[DeliveryRecord]:
         """Newest first; `before` is the `number` to go on from."""
 
+    def result(self, command_id: str) -> str | None:
+        """None: not applied yet. "" : applied. Anything else: why it could not be applied."""
+
+
+class DeadLetters(Protocol):
+    """Reads the dead letters of lanes, as they were saved; cheap, never blocks deliver workers."""
+
     def dead_letters(self, lane: LaneNumber, after: int, limit: int) -> Sequence[DeadLetter]:
         """Oldest first; `after` is the `number` to go on from."""
 
@@ -129,9 +136,3 @@ class DeliveryReader(Protocol):
 
     def dead_letter(self, lane: LaneNumber, number: int) -> DeadLetter | None:
         """One dead letter of the lane; None when there is none of that number."""
-
-    def result(self, command_id: str) -> str | None:
-        """None: not applied yet. "" : applied. Anything else: why it could not be applied."""
-
-    def close(self) -> None:
-        """Release the files. Safe to call twice."""

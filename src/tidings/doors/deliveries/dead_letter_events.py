@@ -25,7 +25,7 @@ from tidings.events.attribute_rules import checked
 from tidings.events.model import Event, key_hash
 from tidings.events.stored import event_from, head_of
 from tidings.log.cursor import cursor_at, cursor_of, marks_of
-from tidings.log.port import Draft, Limit
+from tidings.log.port import Draft, Entry, Limit
 from tidings.log.position import Marks
 from tidings.registry.model import HUB_NAMESPACE, ApprovalMode, Exposure, Name, Subscription, Topic
 from tidings.registry.rules.approvals import sourced
@@ -59,7 +59,7 @@ class DeadLetterEvents:
     async def run(self) -> None:
         """Tell until cancelled."""
         await self._make_topic()
-        await asyncio.to_thread(self._recall)
+        await self._recall()
         while True:
             with tolerating(Unavailable, doing="telling of dead letters"):
                 while await self.tell():
@@ -74,7 +74,7 @@ class DeadLetterEvents:
         found = await asyncio.to_thread(self._burials.burials, self._noted.seen, AT_ONCE)
         if not found.letters:
             return False
-        drafts = [self._draft(topic, event) for event in await asyncio.to_thread(self._events, found)]
+        drafts = [self._draft(topic, event) for event in await self._events(found)]
         if drafts:
             positions = await self._parts.log.append(drafts)
             self._noted.read = cursor_at(positions[-1])
@@ -93,7 +93,7 @@ class DeadLetterEvents:
         with tolerating(TidingsError, doing=f"making the topic {TOPIC}"):
             await registry_changes.put(self._parts, [topic, exposure], BY)
 
-    def _recall(self) -> None:
+    async def _recall(self) -> None:
         """How far it came before: what was noted, and what was told since."""
         with tolerating(OSError, msgspec.MsgspecError, Malformed, doing="reading how far dead letters were told"):
             if self._path.exists():
@@ -102,7 +102,7 @@ class DeadLetterEvents:
         topic = self._parts.snapshot.topics.get(TOPIC)
         marks: Marks = marks_of(self._noted.read)
         while topic is not None:
-            page = self._parts.reader.read(topic.number, marks, Limit())
+            page = await self._parts.events.read(topic.number, marks, Limit())
             for entry in page.entries:
                 number = int(msgspec.json.decode(entry.data or b"{}").get("number", 0))
                 worker, told = self._burials.worker_of(number)
@@ -118,13 +118,14 @@ class DeadLetterEvents:
             swap.write_bytes(msgspec.json.encode(self._noted))
             swap.replace(self._path)
 
-    def _events(self, found: Burials) -> Sequence[Event]:
+    async def _events(self, found: Burials) -> Sequence[Event]:
         names = {subscription.lane: subscription for subscription in self._parts.snapshot.subscriptions.values()}
+        fresh = [buried for buried in found.letters if buried.lane in names and not self._is_told(buried)]
+        entries = await self._parts.events.fetch([buried.letter.position for buried in fresh])
         return [
             event
-            for buried in found.letters
-            if buried.lane in names and not self._is_told(buried)
-            for event in self._about(buried.letter, names[buried.lane])
+            for buried in fresh
+            for event in self._about(buried.letter, names[buried.lane], entries.get(buried.letter.position))
         ]
 
     def _is_told(self, buried: Buried) -> bool:
@@ -134,9 +135,8 @@ class DeadLetterEvents:
         worker, number = self._burials.worker_of(buried.origin)
         return number <= self._noted.seen.get(worker, 0)
 
-    def _about(self, letter: DeadLetter, subscription: Subscription) -> Iterator[Event]:
+    def _about(self, letter: DeadLetter, subscription: Subscription, entry: Entry | None) -> Iterator[Event]:
         parts = self._parts
-        entry = parts.reader.fetch([letter.position]).get(letter.position)
         topics = {topic.number: name for name, topic in parts.snapshot.topics.items()}
         topic = topics.get(entry.topic) if entry is not None else None
         if sourced(subscription, (TOPIC,)) or topic == TOPIC:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tidings.clock import SECOND, Instant
 from tidings.delivery.push.reader import DeliveryReader, LaneView
 from tidings.lanes.port import Backlog, LaneIndex, Lanes
-from tidings.log.port import EventLog, Limit, LogReader
+from tidings.log.port import Between, EventLog
 from tidings.log.position import LaneNumber, Marks
 from tidings.registry.model import Name, Push, Subscription
 
@@ -50,7 +49,6 @@ class Lags:
 class Gauges:
     """Where the stages can be read."""
 
-    log: LogReader
     events: EventLog
     lanes: Lanes
     lane_index: LaneIndex
@@ -64,7 +62,7 @@ async def measured(gauges: Gauges, subscriptions: Sequence[Subscription], now: I
     lanes = {one.lane: views.get(one.lane) or LaneView(lane=one.lane) for one in subscriptions}
     backlogs = await gauges.lane_index.backlogs({lane: view.low_water for lane, view in lanes.items()})
     behind = [backlogs[one.lane] for one in subscriptions if isinstance(one.delivery, Push)]
-    unrouted = await asyncio.to_thread(_unrouted, gauges.log, routed, end)
+    unrouted = await gauges.events.stretch(Between(routed, end))
     return Lags(
         end=end,
         routed=routed,
@@ -72,16 +70,6 @@ async def measured(gauges: Gauges, subscriptions: Sequence[Subscription], now: I
         delivery=Lag(sum(one.entries for one in behind), _age(now, await _oldest(gauges.events, behind))),
         subscriptions=[SubscriptionLag(one.name, backlogs[one.lane].entries, lanes[one.lane]) for one in subscriptions],
     )
-
-
-class _Unrouted(NamedTuple):
-    events: int
-    oldest: Instant | None
-
-
-def _unrouted(log: LogReader, routed: Marks, end: Marks) -> _Unrouted:
-    entries = log.scan(routed, end, Limit(entries=1)).entries
-    return _Unrouted(log.count(routed, end), entries[0].at if entries else None)
 
 
 async def _oldest(events: EventLog, behind: Sequence[Backlog]) -> Instant | None:

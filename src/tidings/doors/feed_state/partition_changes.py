@@ -9,7 +9,8 @@ from tidings.doors.api_parts import ApiParts
 from tidings.errors import NotFound, RepartitionRunning
 from tidings.log.cursor import feed_place
 from tidings.log.position import Marks
-from tidings.registry.model import Name, Topic
+from tidings.registry.model import Name, Snapshot, Topic
+from tidings.registry.port import ChangePlan
 
 
 class Repartitioning:
@@ -38,16 +39,14 @@ class Repartitioning:
     async def _grow(self, name: Name, method: Method, count: int, by: str) -> Topic:
         parts, at = self._parts, self._parts.clock.now()
 
-        def settle(marks: Marks) -> Topic:
-            topic = parts.registry.snapshot().topics.get(name)
+        def plan(snapshot: Snapshot, marks: Marks) -> ChangePlan:
+            topic = snapshot.topics.get(name)
             if topic is None:
                 raise NotFound(f"there is no topic {name}")
             layout = grown(layout_of(topic.feed), method, count, feed_place(marks))
             wanted = msgspec.structs.replace(topic, feed=msgspec.structs.replace(topic.feed, layout=layout))
-            (stored,) = parts.registry.change([wanted], (), by=by, at=at, marks=marks).stored
-            # Still between two commits: nobody can have read an event after this point by the old partitions.
-            parts.current.refresh()
-            assert isinstance(stored, Topic)
-            return stored
+            return ChangePlan([wanted], (), by, at)
 
-        return await parts.log.fence(settle)
+        (stored,) = await parts.changes.change(plan)
+        assert isinstance(stored, Topic)
+        return stored

@@ -69,7 +69,7 @@ async def change_partitions(
 async def list_cursor_sets(feed: str, parts: PartsOf, caller: Caller) -> CursorList:
     """The cursors that consumers keep with the hub, when each was last used, and how far it is behind."""
     key = _key(parts, caller, feed)
-    found = await followed(parts, await asyncio.to_thread(parts.cursor_sets.listed, key))
+    found = await followed(parts, await asyncio.to_thread(parts.cursor_list.listed, key))
     return CursorList(cursors=list(map(_view, found)))
 
 

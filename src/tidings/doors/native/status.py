@@ -133,7 +133,7 @@ def _part_views(parts: ApiParts) -> dict[str, PartView]:
 
 
 async def _lags(parts: ApiParts, subscriptions: list[Subscription]) -> Lags:
-    gauges = Gauges(parts.reader, parts.events, parts.lanes, parts.lane_index, parts.delivery)
+    gauges = Gauges(parts.events, parts.lanes, parts.lane_index, parts.delivery)
     return await measured(gauges, subscriptions, parts.clock.now())
 
 
@@ -218,7 +218,7 @@ async def prometheus(parts: PartsOf, caller: Caller) -> Response:
     """Figures of all parts as Prometheus reads them. Needs the right metrics: they name everything that the hub has."""
     caller.require(Right.METRICS)
     lags = await _lags(parts, list(parts.snapshot.subscriptions.values()))
-    kept = await asyncio.to_thread(parts.cursor_sets.used_last, CURSOR_SERIES)
+    kept = await asyncio.to_thread(parts.cursor_list.used_last, CURSOR_SERIES)
     cursors, records = await followed(parts, kept), await parts.records.kept()
     text = await asyncio.to_thread(_metrics, parts, lags, cursors, records.bytes)
     return Response(text, media_type=metrics.CONTENT_TYPE)

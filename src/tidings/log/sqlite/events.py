@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from tidings.clock import Instant
-from tidings.log.port import Between, Entry, Limit, Page
+from tidings.log.port import Between, Entry, Limit, Page, Stretch
 from tidings.log.position import Marks, Position, TopicNumber
 from tidings.log.sqlite.reader import SqliteLogReader
 
@@ -36,6 +36,14 @@ class SqliteEventLog:
     async def before(self, instant: Instant) -> Marks:
         """See `EventLog.before`."""
         return await asyncio.to_thread(self._log.before, instant)
+
+    async def stretch(self, between: Between) -> Stretch:
+        """See `EventLog.stretch`."""
+        return await asyncio.to_thread(self._stretch, between)
+
+    def _stretch(self, between: Between) -> Stretch:
+        first = self._log.scan(*between, Limit(entries=1)).entries
+        return Stretch(self._log.count(*between), first[0].at if first else None)
 
     async def removed(self, topic: TopicNumber) -> Marks:
         """See `EventLog.removed`."""

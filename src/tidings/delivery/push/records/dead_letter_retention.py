@@ -8,7 +8,7 @@ from tidings.clock import Clock
 from tidings.delivery.push.lane.push_lane import PushLane
 from tidings.delivery.push.ledger import Ledger
 from tidings.delivery.push.store import DeliveryStore
-from tidings.log.port import LogReader
+from tidings.log.port import EventLog
 from tidings.registry.rules.retention import RetentionPeriod
 
 SLICE = 50
@@ -19,27 +19,27 @@ MOST = 2000
 class LetterSweep:
     """Lets copies go. The log keeps an event at least as long as any retention, so what it has no more is over."""
 
-    def __init__(self, store: DeliveryStore, log: LogReader, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, store: DeliveryStore, events: EventLog, ledger: Ledger, clock: Clock) -> None:
         self._store = store
-        self._log = log
+        self._events = events
         self._ledger = ledger
         self._clock = clock
 
-    def sweep(self, lanes: Iterable[PushLane]) -> int:
+    async def sweep(self, lanes: Iterable[PushLane]) -> int:
         """One round over these lanes; how many went. Raises LogUnavailable."""
         gone = 0
         for lane in lanes:
             kept = lane.policy.kept if lane.policy is not None else None
             if kept is not None and kept.own and lane.tally.dead:
-                gone += self._of(lane, kept)
+                gone += await self._of(lane, kept)
         return gone
 
-    def _of(self, lane: PushLane, kept: RetentionPeriod) -> int:
+    async def _of(self, lane: PushLane, kept: RetentionPeriod) -> int:
         gone, now = 0, self._clock.now()
         letters = self._store.letters(lane.number)[:MOST]
         for begin in range(0, len(letters), SLICE):
             some = letters[begin : begin + SLICE]
-            found = self._log.fetch(some)
+            found = await self._events.fetch(some)
             over = [
                 position
                 for position in some

@@ -18,7 +18,7 @@ LOOKED_FOR = 1.0
 
 
 class SqliteDeliveryReader:
-    """Implements DeliveryReader and BurialsReader. Threads may share it; empty before deliver first starts."""
+    """Implements DeliveryReader, DeadLetters and BurialsReader. Threads may share it; empty before deliver first starts."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -52,7 +52,7 @@ async def list_dead_letters(
     """Discarded messages without their bodies, oldest first; `cursor` of an answer goes on. Times are of the last attempt."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
     low, high = (None if not text else instant_of(text) for text in (since, until))
-    found = await asyncio.to_thread(asked.parts.delivery.dead_letters, subscription.lane, int(cursor), limit)
+    found = await asyncio.to_thread(asked.parts.dead_letters.dead_letters, subscription.lane, int(cursor), limit)
     chosen = [one for one in found if (low is None or one.last_at >= low) and (high is None or one.last_at < high)]
     more = {"cursor": str(found[-1].number)} if len(found) == limit else {}
     return told({"items": [dead_letter_shown(one, with_message=False) for one in chosen], **more})
@@ -105,7 +105,7 @@ async def _ordered(asked: HermesRequest, subscription: Subscription, act: Act) -
 
 async def _letter(asked: HermesRequest, subscription: Subscription, id: str) -> DeadLetter:
     known = id.isascii() and id.isdigit() and len(id) <= 18
-    found = await asyncio.to_thread(asked.parts.delivery.dead_letter, subscription.lane, int(id)) if known else None
+    found = await asyncio.to_thread(asked.parts.dead_letters.dead_letter, subscription.lane, int(id)) if known else None
     if found is None:
         raise refused(ErrorCode.OTHER, f"there is no dead letter {id[:40]}", HTTPStatus.NOT_FOUND)
     return found

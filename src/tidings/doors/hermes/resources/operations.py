@@ -135,7 +135,7 @@ async def _newest(asked: HermesRequest, topic: str) -> AsyncIterator[Entry]:
 async def last_undelivered(topic: str, name: str, asked: HermesCaller) -> Response:
     """The newest discarded message, with its body."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
-    found = await asyncio.to_thread(asked.parts.delivery.last_dead_letters, subscription.lane, 1)
+    found = await asyncio.to_thread(asked.parts.dead_letters.last_dead_letters, subscription.lane, 1)
     if not found:
         raise refused(ErrorCode.OTHER, "HTTP 404 Not Found", HTTPStatus.NOT_FOUND)
     return told(undelivered(_who(asked, topic, name), found[0], with_message=True))
@@ -145,7 +145,7 @@ async def last_undelivered(topic: str, name: str, asked: HermesCaller) -> Respon
 async def list_undelivered(topic: str, name: str, asked: HermesCaller) -> Response:
     """The last hundred discarded messages, newest first."""
     subscription = stored.core_subscription_of(asked.snapshot, topic, name)
-    found = await asyncio.to_thread(asked.parts.delivery.last_dead_letters, subscription.lane, LISTED)
+    found = await asyncio.to_thread(asked.parts.dead_letters.last_dead_letters, subscription.lane, LISTED)
     who = _who(asked, topic, name)
     return told([undelivered(who, letter, with_message=False) for letter in found])
 

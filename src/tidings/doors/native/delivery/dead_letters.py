@@ -66,9 +66,9 @@ async def dead_letters(
     subscription = subscription_of(parts, caller, name)
     schemas = _schemas(parts, caller, subscription)
     if newest:
-        last = await asyncio.to_thread(parts.delivery.last_dead_letters, subscription.lane, limit)
+        last = await asyncio.to_thread(parts.dead_letters.last_dead_letters, subscription.lane, limit)
         return DeadLetterList(dead_letters=[_dead_letter(one, schemas) for one in last])
-    found = await asyncio.to_thread(parts.delivery.dead_letters, subscription.lane, after, limit)
+    found = await asyncio.to_thread(parts.dead_letters.dead_letters, subscription.lane, after, limit)
     after_this = found[-1].number if len(found) == limit else None
     return DeadLetterList(dead_letters=[_dead_letter(one, schemas) for one in found], after=after_this)
 
@@ -147,7 +147,7 @@ async def drop_dead_letter(name: str, number: Number, parts: PartsOf, caller: Ca
 
 
 async def _one(parts: ApiParts, subscription: Subscription, number: int) -> DeadLetter:
-    letter = await asyncio.to_thread(parts.delivery.dead_letter, subscription.lane, number)
+    letter = await asyncio.to_thread(parts.dead_letters.dead_letter, subscription.lane, number)
     if letter is None:
         raise NotFound(f"there is no dead letter {number}")
     return letter
