@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tidings.config import Settings
 
 if TYPE_CHECKING:
-    from tidings.delivery.feeds.cursor_sets import CursorList, CursorSets
+    from tidings.delivery.feeds.cursor_sets import CursorOverview, CursorSets
     from tidings.delivery.push.process import DeliverAdapters, DeliverParts
     from tidings.delivery.push.reader import DeadLetters, DeliveryReader
     from tidings.delivery.push.records.port import BurialsReader, RecordsReader
@@ -43,7 +43,7 @@ class ApiAdapters:
     registry: RegistryWriter
     commands: CommandGiver
     cursor_sets: CursorSets
-    cursor_list: CursorList
+    cursor_list: CursorOverview
     claims: ClaimsTable
     life: str
 

@@ -12,7 +12,7 @@ from tidings.access.secret_box import Box
 from tidings.access.settings_checks import OPEN
 from tidings.clock import Clock
 from tidings.config import Settings
-from tidings.delivery.feeds.cursor_sets import CursorList, CursorSets
+from tidings.delivery.feeds.cursor_sets import CursorOverview, CursorSets
 from tidings.delivery.push.reader import DeadLetters, DeliveryReader
 from tidings.delivery.push.records.port import RecordsReader
 from tidings.doors.door import Door
@@ -61,7 +61,7 @@ class ApiParts:
     changes: Changes
     commands: CommandGiver
     cursor_sets: CursorSets
-    cursor_list: CursorList
+    cursor_list: CursorOverview
     current: CurrentRegistry
     intake: Intake
     body_budget: BodyBudget

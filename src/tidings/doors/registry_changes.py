@@ -10,7 +10,7 @@ from tidings.doors.door import reserved_addresses
 from tidings.events.schema import Schema
 from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
-from tidings.registry.port import ChangePlan, Document, DocumentEnd
+from tidings.registry.port import Document, DocumentEnd, WantedChange
 from tidings.registry.rules import World, check, plan_change
 from tidings.registry.rules.credentials import sealed
 
@@ -62,9 +62,9 @@ async def change(
     check_documents(parts, documents)
     stored, at = safe(parts, documents), parts.clock.now()
 
-    def plan(snapshot: Snapshot, marks: Marks) -> ChangePlan:
+    def plan(snapshot: Snapshot, marks: Marks) -> WantedChange:
         guard(snapshot)
-        return ChangePlan(stored, endings, by, at)
+        return WantedChange(stored, endings, by, at)
 
     try:
         return await parts.changes.change(plan)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tidings.log.port import LogWriter
 from tidings.log.position import Marks
 from tidings.registry.model import Snapshot
-from tidings.registry.port import ChangePlan, Document, RegistryWriter
+from tidings.registry.port import Document, RegistryWriter, WantedChange
 
 
 class FencedChanges:
@@ -20,7 +20,7 @@ class FencedChanges:
         self._registry = registry
         self._in_force = in_force
 
-    async def change(self, plan: Callable[[Snapshot, Marks], ChangePlan]) -> Sequence[Document]:
+    async def change(self, plan: Callable[[Snapshot, Marks], WantedChange]) -> Sequence[Document]:
         """See `Changes.change`."""
 
         def settle(marks: Marks) -> Sequence[Document]:

@@ -54,7 +54,7 @@ class RegistryReader(Protocol):
         """The audit log, oldest first, from the revision after `after`."""
 
 
-class ChangePlan(NamedTuple):
+class WantedChange(NamedTuple):
     """What is to be put and what is to end, by whom and when."""
 
     puts: Sequence[Document]
@@ -66,7 +66,7 @@ class ChangePlan(NamedTuple):
 class Changes(Protocol):
     """Changes what is in force, at one point of the log."""
 
-    async def change(self, plan: Callable[[Snapshot, Marks], ChangePlan]) -> Sequence[Document]:
+    async def change(self, plan: Callable[[Snapshot, Marks], WantedChange]) -> Sequence[Document]:
         """Change the registry in one revision; what was put as it is in force now.
 
         `plan` looks at what is in force at the moment of the change, and at the point of the log from which it holds; what it

@@ -52,7 +52,7 @@ class CursorSets(Protocol):
         """Forget the sets of which no cursor was used since then (None: none), and all of these feeds; how many cursors."""
 
 
-class CursorList(Protocol):
+class CursorOverview(Protocol):
     """What is kept, for whoever shows it."""
 
     def listed(self, feed: str | None = None) -> Sequence[KeptCursor]:

@@ -39,7 +39,7 @@ _LIST = 'SELECT consumer, feed, name, version, count, partition, "offset", used 
 
 
 class SqliteCursorSets:
-    """`CursorSets` and `CursorList` on cursorsets.db. Any thread may call; saves take turns."""
+    """`CursorSets` and `CursorOverview` on cursorsets.db. Any thread may call; saves take turns."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "cursorsets.db"
@@ -67,14 +67,14 @@ class SqliteCursorSets:
             return dict(connection.execute(_LOAD, key).fetchall())
 
     def listed(self, feed: str | None = None) -> Sequence[KeptCursor]:
-        """See `CursorList.listed`."""
+        """See `CursorOverview.listed`."""
         wanted, values = ("", ()) if feed is None else (" WHERE feed = ?", (feed,))
         with self._reader.statements() as connection:
             rows = connection.execute(f"{_LIST}{wanted} ORDER BY feed, consumer, name, version, count, partition", values)
             return list(map(_kept, rows.fetchall()))
 
     def used_last(self, most: int) -> Sequence[KeptCursor]:
-        """See `CursorList.used_last`."""
+        """See `CursorOverview.used_last`."""
         with self._reader.statements() as connection:
             return list(map(_kept, connection.execute(f"{_LIST} ORDER BY used DESC LIMIT ?", (most,)).fetchall()))
 

@@ -10,7 +10,7 @@ from tidings.errors import NotFound, RepartitionRunning
 from tidings.log.cursor import feed_place
 from tidings.log.position import Marks
 from tidings.registry.model import Name, Snapshot, Topic
-from tidings.registry.port import ChangePlan
+from tidings.registry.port import WantedChange
 
 
 class Repartitioning:
@@ -39,13 +39,13 @@ class Repartitioning:
     async def _grow(self, name: Name, method: Method, count: int, by: str) -> Topic:
         parts, at = self._parts, self._parts.clock.now()
 
-        def plan(snapshot: Snapshot, marks: Marks) -> ChangePlan:
+        def plan(snapshot: Snapshot, marks: Marks) -> WantedChange:
             topic = snapshot.topics.get(name)
             if topic is None:
                 raise NotFound(f"there is no topic {name}")
             layout = grown(layout_of(topic.feed), method, count, feed_place(marks))
             wanted = msgspec.structs.replace(topic, feed=msgspec.structs.replace(topic.feed, layout=layout))
-            return ChangePlan([wanted], (), by, at)
+            return WantedChange([wanted], (), by, at)
 
         (stored,) = await parts.changes.change(plan)
         assert isinstance(stored, Topic)
