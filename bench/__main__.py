@@ -13,6 +13,7 @@ GROUPS = {
     "publish": "publishing over HTTP, with and without the log",
     "doors": "publishing through each door beside the native one; nested VNG filters beside equality",
     "filters": "routing one batch of events in memory",
+    "avro": "Avro payloads: routing, checks, conversions",
     "routing": "routing a backlog on Spark",
     "delivery": "pushing to a fast sink, beside the bare client",
     "feeds": "serving feeds, beside a raw read of the log",

@@ -16,7 +16,7 @@ import msgspec
 from tidings.events.avro.payloads import NO_SCHEMAS, SchemaBook
 from tidings.events.model import NO_JSON
 from tidings.events.stored import HEADERS, event_from
-from tidings.filters.event_values import Read, avro_made_of, avro_value, json_of, place_of, reading
+from tidings.filters.event_values import Read, avro_value, json_of, place_of, reading
 from tidings.filters.paths import (
     AttributePath,
     AttributeTextPath,
@@ -31,6 +31,7 @@ from tidings.filters.paths import (
     ScalarsPath,
 )
 from tidings.filters.payload import MISSING, UNREADABLE, PayloadReader, is_json, is_shallow
+from tidings.filters.routing.avro_texts import avro_row_of
 from tidings.filters.routing.column_values import column_made_of
 from tidings.filters.routing.decoders import NOTHING, TakeRow, attribute_text, header, heads_decoder, payloads_decoder, row_of
 
@@ -105,7 +106,9 @@ class Reader:
     def __init__(self, paths: tuple[Path, ...], exact: bool, schemas: SchemaBook = NO_SCHEMAS) -> None:
         self.paths = paths
         self._schemas = schemas
-        self._avro = [(n, avro_made_of(path)) for n, path in enumerate(paths) if isinstance(path, _IN_AVRO)]
+        avro = [(n, path) for n, path in enumerate(paths) if isinstance(path, _IN_AVRO)]
+        self._avro = [n for n, _ in avro]
+        self._avro_row = avro_row_of([path for _, path in avro])
         inside = [(n, path) for n, path in enumerate(paths) if not isinstance(path, (*_IN_HEAD, *_IN_AVRO))]
         self._data = [(n, _steps(path)) for n, path in inside]
         self._made = [(n, column_made_of(path)) for n, path in inside if not isinstance(path, DataPath)]
@@ -136,8 +139,8 @@ class Reader:
         self.read_payloads(payloads, columns)
         for n, made in self._made:
             columns[n] = made(columns[n])
-        for n, text_of in self._avro:
-            columns[n] = list(map(text_of, avro))
+        for n, texts in zip(self._avro, zip(*avro, strict=True), strict=bool(avro)):
+            columns[n] = list(texts)
         return Table(columns, payloads, StoredColumns(heads, datas, self._schemas), bad)
 
     def opened(self, head: Any, data: bytes | None) -> tuple[object, bytes | None]:
@@ -152,20 +155,23 @@ class Reader:
 
     def _all_opened(
         self, heads: list[Any], datas: Sequence[bytes | None], bad: list[tuple[int, str]]
-    ) -> tuple[list[object], Sequence[bytes | None]]:
-        """The same for many events, of which some may be Avro; what is not stays as it is."""
-        values: list[object] = [MISSING] * len(heads)
+    ) -> tuple[list[Sequence[Any]], Sequence[bytes | None]]:
+        """What Avro paths give, event by event, and the payloads as JSON. A decoded value is dropped at once: thousands of them
+        together would keep the garbage collector busy."""
+        nothing: Sequence[Any] = (MISSING,) * len(self._avro)
+        rows = [nothing] * len(heads)
         if all(head.avro is MISSING for head in heads):
-            return values, datas
+            return rows, datas
         payloads = list(datas)
         for event, (head, data) in enumerate(zip(heads, datas, strict=True)):
             if head.avro is not MISSING:
                 try:
-                    values[event], payloads[event] = self.opened(head, data)
+                    value, payloads[event] = self.opened(head, data)
+                    rows[event] = self._avro_row(value)
                 except ValueError as error:
                     payloads[event] = None
                     bad.append((event, str(error)))
-        return values, payloads
+        return rows, payloads
 
     def row(self, head: bytes, data: bytes | None) -> EventRow:
         """The values of one event. Raises one of `UNREADABLE` when the head or an Avro payload cannot be read."""

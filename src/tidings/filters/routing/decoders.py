@@ -16,9 +16,10 @@ import msgspec
 
 from tidings.events.model import text_of
 from tidings.events.stored import AVRO, BASE64, FORM, HEADERS
-from tidings.filters.event_values import avro_made_of, made_of
+from tidings.filters.event_values import made_of
 from tidings.filters.paths import AttributePath, AttributeTextPath, AvroTextPath, AvroTextsPath, DataPath, HeaderPath, Path
 from tidings.filters.payload import MISSING, can_be_field, dig
+from tidings.filters.routing.avro_texts import avro_text_of
 
 NOTHING = b"null"
 _KEPT = 1024
@@ -168,7 +169,7 @@ def _expression(path: Path, n: int, heads: Heads, ways: Iterator[tuple[tuple[str
         case HeaderPath(name):
             return f"header(head.{heads.fields[HEADERS]}, {name!r})"
         case AvroTextPath() | AvroTextsPath():
-            space[f"made{n}"] = avro_made_of(path)
+            space[f"made{n}"] = avro_text_of(path)
             return f"made{n}(avro)"
     fields, left = next(ways)
     found = ".".join(("root", *fields))
