@@ -97,11 +97,11 @@ def test_expressions_of_java_are_tried(matcher: str, status: int, tmp_path: Path
     assert main(["horizon", str(file)]) == status
 
 
-def test_a_message_in_avro_is_no_json(tmp_path: Path) -> None:
+def test_a_message_in_avro_is_read_by_its_schema_and_shows_itself_as_json_to_other_filters(tmp_path: Path) -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}
     by_avro, by_json = (
         {"filters": [{"type": kind, "path": path, "matcher": "y"}], "schema": "r", "message": {"a": "y"}, "expected": expected}
-        for kind, path, expected in (("avropath", ".a", True), ("jsonpath", "$.a", False))
+        for kind, path, expected in (("avropath", ".a", True), ("jsonpath", "$.a", True))
     )
     file = tmp_path / "cases.json"
     file.write_text(json.dumps({"vectors": [by_avro, by_json], "schemas": {"r": schema, "broken": {"type": 5}}}), "utf-8")
