@@ -432,6 +432,12 @@ def test_protection_at_the_wrong_level_is_refused(raw: Any, path: str, where: st
     assert faults(raw)[path] == f"has no effect here; it belongs into {where}"
 
 
+def test_nothing_in_the_trigger_of_a_scope_is_passed_over() -> None:
+    wanted = exposing(scopes=[{"name": "a", "trigger": {"filter": {"a": "1"}}}])
+    assert faults(wanted)[f"{TRIGGER_PATH}.filter"].startswith("is not known; a trigger has advancedSelectionFilter")
+    assert not faults(subscribing(trigger={"filter": {"a": "1"}}))
+
+
 def test_what_was_taken_before_stands_although_it_would_be_refused_today() -> None:
     raw = a_rover(
         exposures=[{"eventType": "orders.v1", "visibilty": "zone"}],

@@ -185,6 +185,7 @@ def test_the_delivery_policy_is_read_and_changed_by_itself(api: ApiProcess) -> N
     policy = api.call("GET", "/api/subscriptions/paced/policy").json
     assert (policy["wished"]["preset"], policy["wished"]["rate"], policy["wished"]["retryWaits"]) == ("hermes", 5, [1, 300])
     assert (policy["inForce"]["pace"]["second"], policy["inForce"]["inflight"]) == (5, 100)
+    assert "tries" not in policy["inForce"]["retry"], "only time ends the retrying"
     changed = api.call("PUT", "/api/subscriptions/paced/policy", {"preset": "vng", "tries": 3}).json
     assert (changed["inForce"]["ordering"], changed["inForce"]["retry"]["tries"]) == ("strict", 3)
     assert not [name for name in members(changed["inForce"]) if "_" in name]

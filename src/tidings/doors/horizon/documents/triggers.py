@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidings import filters
-from tidings.doors.horizon.documents.findings import DocumentPart
+from tidings.doors.horizon.documents.findings import DocumentPart, near_miss
 from tidings.errors import FilterSyntaxError
 from tidings.filters import RegexRules
 from tidings.filters.dialects.horizon import selection as advanced_dialect
@@ -41,6 +41,10 @@ def consumer_trigger(place: DocumentPart, regex: RegexRules, syntax: Syntax) -> 
 
 def scope_trigger(place: DocumentPart, regex: RegexRules, syntax: Syntax) -> Scope:
     """What a publisher offers. A simple filter is read as the advanced one that it stands for in a merge (HOR-69, HOR-103)."""
+    for name in place.raw if isinstance(place.raw, Mapping) else ():
+        if name not in TRIGGER and not near_miss(name, TRIGGER):
+            # Passed over, it would show everything that the publisher meant to keep back.
+            place.member(name).slip(f"is not known; a trigger has {', '.join(TRIGGER)}")
     return _trigger(place, regex, syntax, simple="horizon")
 
 

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from tidings.access.principals import Principal
 from tidings.delivery.push.policy.policy import Policy, policy_of
+from tidings.delivery.push.policy.presets import UNBOUNDED
 from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.native.bodies.policy import PolicyBody, shown_wishes, wishes_from
@@ -48,6 +49,8 @@ def _view(parts: ApiParts, subscription: Subscription) -> PolicyView:
 def _in_force(policy: Policy, push: Push) -> dict[str, Any]:
     """The policy as plain JSON. What is unbounded is left out; the address and headers are shown elsewhere."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(policy))
+    if policy.retry.tries >= UNBOUNDED:
+        del plain["retry"]["tries"]
     plain["mode"] = policy.format.key if push.layout is None else push.layout.format
     hidden = ("url", "headers", "kept", "format")
     return {to_camel(name): _in_camel_case(value) for name, value in plain.items() if name not in hidden and value is not None}
