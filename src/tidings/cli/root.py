@@ -22,6 +22,7 @@ from tidings.cli import (
     topics,
 )
 from tidings.cli.demo import command as demo
+from tidings.cli.hermes import importing as hermes
 from tidings.cli.horizon import lists as horizon_lists
 from tidings.cli.hub_command import AsJson, Hub, Token, Url, command
 from tidings.cli.subscription import approvals, shortcuts, subscriptions
@@ -55,7 +56,7 @@ def root(
 
 
 everyday = (topics, subscriptions, deliveries, shortcuts, publish, tail, feed, status, apply, filters, listen)
-for group in (*everyday, horizon_lists, serve, demo, approvals, doctor, backup):
+for group in (*everyday, horizon_lists, hermes, serve, demo, approvals, doctor, backup):
     group.add_to(app)
 
 

@@ -28,7 +28,7 @@ METADATA = {"name": "__metadata", "type": ["null", {"type": "map", "values": "st
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HermesDoor]:
     hub = Hub(tmp_path_factory.mktemp("hub") / "data", "[hermes]\npropagate_headers = true\n")
     try:
-        yield HermesDoor(hub.start().wait_ready())
+        yield HermesDoor(hub.start().wait_ready(400))
     finally:
         hub.stop()
 
