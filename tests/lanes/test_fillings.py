@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.contracts.lanes_contract import ONE, TWO, entries_of
+from tests.log.sqlite.kept_lanes import ONE, TWO, entries_of
 from tidings import config
 from tidings.lanes.port import Mark, PageLimit
 from tidings.lanes.sink import Filling, Routed

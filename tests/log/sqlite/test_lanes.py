@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.contracts.lanes_contract import ONE, TWO, LanesContract, Left, body_of, entries_of
+from tests.log.sqlite.kept_lanes import ONE, TWO, KeptLanes, Left, body_of, entries_of
 from tidings.errors import DataFolderUnusable
 from tidings.lanes.sink import LaneSink, Routed
 from tidings.lanes.sqlite import writer as lanes_module
@@ -24,7 +24,7 @@ from tidings.log.position import EMBEDDED, START, LaneNumber, Offset, embedded
 lost = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 1)), st.integers(1, 30))
 
 
-class TestSqliteLanes(LanesContract):
+class TestSqliteLanes(KeptLanes):
     def open_writer(self, folder: Path) -> LaneSink:
         return SqliteLanesWriter(folder)
 
