@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -37,6 +39,8 @@ from tidings.doors.horizon.publish import resource
 from tidings.doors.horizon.resources.request import LARGEST
 from tidings.errors import FeedUnreadable, HubProblem, Rejected, Unauthenticated, Unavailable
 from tidings.events import json_text, uris
+from tidings.events.avro.compatibility import unreadable
+from tidings.events.avro.schema import compiled
 from tidings.events.http_binding import Limits, decode
 from tidings.events.plain import Unnamed, published
 from tidings.events.schema import Schema
@@ -164,6 +168,49 @@ def _checked(text: str) -> object:
     return Schema.compiled({"$schema": "https://json-schema.org/draft/2020-12/schema", **node}).faults(_raw(text))
 
 
+_MANY = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+_AVRO_PAYLOADS = (
+    b"",
+    b"\x00" * 200_000,
+    b"\x02" * 200_000,
+    _MANY * 20_000,
+    b"\xff" * 200_000,
+    b"\x80" * 200_000,
+    b"\x04" * 200_000,
+)
+"""Binary that is read as many items, deep nesting, long numbers or long texts, whatever the schema."""
+
+_NODE = {"type": "record", "name": "Node", "fields": [
+    {"name": "next", "type": ["null", "Node", {"type": "array", "items": ["null", "Node", "string"]}], "default": None},
+    {"name": "a", "type": ["null", {"type": "map", "values": ["Node", "double", "bytes"]}], "default": None},
+]}  # fmt: skip
+
+
+def _avro_schema(text: str) -> None:
+    """The text as a schema, the payloads that may be written by it, and its agreement with itself."""
+    schema = compiled(text)
+    nested: Any = {}
+    for _ in range(60):
+        nested = {"b": nested, "a": nested, "c": None} if len(text) % 2 else {"c": nested}
+    readers: list[Callable[[], object]] = [
+        *(partial(schema.value, payload) for payload in _AVRO_PAYLOADS),
+        *(partial(schema.with_metadata, payload, {"a": "b"}) for payload in _AVRO_PAYLOADS),
+        *(partial(schema.from_value, value) for value in ({}, [], [{}] * 10_000, "a" * 100_000, nested)),
+        lambda: unreadable(schema.tree, schema.tree),
+    ]
+    for read in readers:
+        with contextlib.suppress(Rejected):
+            read()
+
+
+def _avro_payload(text: str) -> None:
+    """A hostile text for a schema that holds itself: as JSON, as Avro's own JSON, and as binary."""
+    schema = compiled(json.dumps(_NODE))
+    for read in (schema.from_json, schema.from_avro_json, schema.value, schema.check):
+        with contextlib.suppress(Rejected):
+            read(_raw(text))
+
+
 def _query(text: str) -> object:
     cut = _raw(text)[: 60 << 10]
     names = (b"cursor0", b"pagesizehint", b"wait", b"event-types", b"headers", b"cursorset", b"resume")
@@ -268,6 +315,8 @@ PARSERS: Mapping[str, Parser] = {
     "headers of a CloudEvent": Parser(_headers, {**texts.JSON, **texts.WORDS}),
     "a JSON Schema": Parser(_schema, {**texts.JSON, **texts.SCHEMAS}),
     "a payload against a JSON Schema": Parser(_checked, texts.JSON),
+    "an Avro schema": Parser(_avro_schema, {**texts.JSON, **texts.AVRO}),
+    "an Avro payload": Parser(_avro_payload, texts.JSON),
     "a payload that is projected": Parser(_projected, texts.JSON),
     "dotted paths": Parser(_paths(Syntax.DOTTED), texts.WORDS),
     "JSONPaths of projections": Parser(_paths(Syntax.JSONPATH), texts.WORDS),

@@ -168,3 +168,77 @@ SCHEMAS: dict[str, Make] = {
     "file": lambda: '{"$ref": "file:///etc/passwd"}',
     "not a schema": lambda: '{"type": 7}',
 }
+
+
+def _records(levels: int, width: int) -> list[dict[str, object]]:
+    """Records of the record before, each so many times."""
+    made: list[dict[str, object]] = [{"type": "record", "name": "T0", "fields": []}]
+    for n in range(levels):
+        fields = [{"name": f"f{k}", "type": f"T{n}"} for k in range(width)]
+        made.append({"type": "record", "name": f"T{n + 1}", "fields": fields})
+    return made
+
+
+def _holding(types: list[dict[str, object]]) -> str:
+    return json.dumps(
+        {"type": "record", "name": "R", "fields": [{"name": f"f{n}", "type": one} for n, one in enumerate(types)]}
+    )
+
+
+def _defaults(levels: int) -> str:
+    """Records whose defaults double with each level."""
+    types = [{"type": "record", "name": "T0", "fields": [{"name": "a", "type": "long", "default": 1}]}]
+    for n in range(levels):
+        fields = [{"name": name, "type": f"T{n}", "default": {}} for name in "ab"]
+        types.append({"type": "record", "name": f"T{n + 1}", "fields": fields})
+    return _holding(types)  # type: ignore[arg-type]
+
+
+AVRO: dict[str, Make] = {
+    "doubling records": lambda: _holding(_records(60, 2)),
+    "wide records of records": lambda: _holding(_records(5, 100)),
+    "a long chain of records": lambda: _holding(_records(900, 1)),
+    "doubling defaults": lambda: _defaults(40),
+    "doubling defaults of few values": lambda: _defaults(12),
+    "defaults of defaults": lambda: json.dumps(
+        {"type": "record", "name": "R", "fields": [{"name": "r", "type": ["R", "null"], "default": {}}]}
+    ),
+    "arrays in arrays": lambda: nested('{"type":"array","items":', '"null"', "}", 60),
+    "unions in records in unions": lambda: nested('["null",{"type":"map","values":', '"int"', "}]", 20),
+    "records that hold one another": lambda: json.dumps(
+        {
+            "type": "record",
+            "name": "A",
+            "fields": [
+                {
+                    "name": "b",
+                    "type": [
+                        "null",
+                        {
+                            "type": "record",
+                            "name": "B",
+                            "fields": [{"name": "a", "type": ["null", "A", "B"]}, {"name": "x", "type": "int"}],
+                        },
+                    ],
+                },
+                {"name": "c", "type": ["null", "A", "B"]},
+            ],
+        }
+    ),
+    "a record in itself": lambda: '{"type":"record","name":"R","fields":[{"name":"r","type":"R"}]}',
+    "many fields": lambda: _holding([{"type": "fixed", "name": f"F{n}", "size": 0} for n in range(4_000)]),
+    "null fields in an array": lambda: json.dumps(
+        {
+            "type": "array",
+            "items": {"type": "record", "name": "R", "fields": [{"name": f"f{n}", "type": "null"} for n in range(4_000)]},
+        }
+    ),
+    "many symbols": lambda: json.dumps({"type": "enum", "name": "E", "symbols": [f"s{n}" for n in range(30_000)]}),
+    "a large fixed": lambda: '{"type":"fixed","name":"F","size":9223372036854775807}',
+    "a long name": lambda: json.dumps({"type": "record", "name": "a" * 200_000, "fields": []}),
+    "a long namespace": lambda: json.dumps({"type": "record", "name": "R", "namespace": "a." * 100_000 + "b", "fields": []}),
+    "a union of everything": lambda: json.dumps(
+        ["null", "int", "long", "float", "double", "bytes", "string", "boolean"] * 1_000
+    ),
+}
+"""Avro schemas."""
