@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.flows.test_publish_to_callback import a_topic, create, publish, subscribed
-from tests.hub import Hub
+from tests.hub import Hub, free_port
 from tests.receivers import Receiver
 from tidings.events.avro.schema import AvroSchema
 
 pytestmark = [pytest.mark.hub, pytest.mark.spark]
 
+ROOT = Path(__file__).parents[2]
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "state", "type": "string"}, {"name": "n", "type": "long"}]}
 
 
@@ -36,3 +43,15 @@ def test_avropath_filters_decide_and_subscribers_get_the_bytes_of_the_publisher(
     assert arrivals[2].body == binary
     assert {arrival.headers["content-type"] for arrival in arrivals} == {"avro/binary"}
     assert len(by_value.arrivals) == 2
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+def test_every_block_of_the_page_runs(hub: Hub, tmp_path: Path) -> None:
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", (ROOT / "docs" / "avro.md").read_text("utf-8"))
+    script = "set -euo pipefail\n" + "\n".join(blocks).replace("9000", str(free_port()))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, "PATH": path, "TIDINGS_URL": hub.url}
+    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=180)
+    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+    assert '"total": 12.5' in ran.stdout
+    assert "no match" in ran.stdout
