@@ -69,9 +69,10 @@ WAYS: Mapping[str, Way] = {
         b"application/json",
         201,
     ),
+    "CloudEvents": Way(f"/cloudevents/topics/{TOPIC}", {}, b"application/cloudevents+json", 202),
     "VNG": Way("/vng/events", {"domain": DOMAIN, "vertrouwelijkheid": "openbaar"}, b"application/cloudevents+json", 200),
 }
-AIMS = {"Horizon": "≥ 0.8", "VNG": "≥ 0.7"}
+AIMS = {"Horizon": "≥ 0.8", "CloudEvents": "≥ 0.95", "VNG": "≥ 0.7"}
 
 
 def figures() -> list[Figure]:

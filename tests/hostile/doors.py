@@ -57,6 +57,7 @@ def requests(api: ApiProcess) -> Iterator[tuple[str, str, str]]:
                 address = path if path.startswith(door) else door + path
                 yield method.upper(), re.sub(r"\{[^}]*\}", "orders", address), kind
     yield "POST", "/horizon/v1/playground/events", "application/json"
+    yield from (("POST", f"/vng/{path}", "application/json") for path in ("events", "domains", "subscriptions"))
 
 
 if __name__ == "__main__":

@@ -5,14 +5,19 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 
+from tidings import config
 from tidings.access.settings_checks import check_access
 from tidings.config import Settings
 from tidings.delivery.push.lane_owner import MOST_WORKERS
+from tidings.delivery.push.request.handshake import NoSupport
 from tidings.errors import Misconfigured
 from tidings.java import Java, find_java
 from tidings.observe import log_lines
+from tidings.registry.rules.documents import RETENTION
 from tidings.serve import folder
 from tidings.server.listeners import bound, close_all
+
+HANDSHAKES = tuple(policy.value for policy in NoSupport)
 
 
 def check_settings(settings: Settings) -> None:
@@ -46,6 +51,27 @@ def clashes(settings: Settings) -> Iterator[str]:
         yield f"gateway.issuer is {settings.gateway.issuer}: only {{environment}} stands for something else, no other braces do"
     if serve.restart_first > serve.restart_max:
         yield "serve.restart_first is above serve.restart_max: the first wait would already be longer than the longest"
+    yield from _door_clashes(settings)
+
+
+def _door_clashes(settings: Settings) -> Iterator[str]:
+    vng = settings.vng
+    for name, policy in (("vng", vng.handshake), ("cloudevents", settings.cloudevents.handshake)):
+        if policy not in HANDSHAKES:
+            yield f"{name}.handshake is {policy}: it is one of {', '.join(HANDSHAKES)}"
+    if not all(300 <= answer <= 599 for answer in vng.permanent_statuses):
+        yield "vng.permanent_statuses are answers that refuse an event: statuses from 300 to 599"
+    if not _is_window(vng.duplicates):
+        yield f'vng.duplicates is {vng.duplicates}: it is "off", a window such as "24h", or "forever"'
+    if vng.retry_horizon < 1:
+        yield "vng.retry_horizon is below 1s: no event would be tried again"
+
+
+def _is_window(text: str) -> bool:
+    try:
+        return text in ("off", "forever") or 1 <= config.seconds(text) <= RETENTION[1]
+    except ValueError:
+        return False
 
 
 def check_port(settings: Settings) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.api_process import ApiProcess, an_api
 from tests.doors.vng.worlds import ZAKEN, VngDoor, an_event, consenting, params, tokens
+from tests.hub import free_port
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +187,16 @@ def test_a_large_body_is_refused_before_it_is_held(door: VngDoor) -> None:
     for path in ("/domains", "/subscriptions", "/events"):
         answer = door.call("POST", path, b" " * (100 << 20), {"content-type": "application/json"})
         assert (answer.status, answer.json["code"]) == (413, "too_large")
+
+
+def test_paths_stand_at_the_root_of_a_port_of_its_own(tmp_path: Path) -> None:
+    port = free_port()
+    with an_api(tmp_path, vng={"port": port}) as api:
+        own = ApiProcess(port, tmp_path)
+        made = own.call("POST", "/domains", {"name": ZAKEN})
+        assert made.headers["location"] == f"http://127.0.0.1:{port}/domains/{made.json['uuid']}"
+        assert own.call("POST", "/events", an_event()).status == 200
+        assert own.call("POST", "/vng/events", an_event()).status == 200
+        assert own.call("GET", f"/domains/{made.json['uuid']}").json == made.json
+        assert VngDoor(api).call("GET", f"/domains/{made.json['uuid']}").json["name"] == ZAKEN
+        assert own.call("GET", "/api/topics").status == 404

@@ -343,7 +343,7 @@ def test_the_native_api_shows_it_and_leaves_changing_to_this_door(door: VngDoor,
     made = door.subscribed(sink.url, types=["a"], filters=[{"exact": {"x": "y"}}])
     shown = api.call("GET", f"/api/subscriptions/vng:{made['id']}").json
     assert shown["filter"] == {"dialect": "vng", "filter": {"types": ["a"], "filters": [{"exact": {"x": "y"}}]}}
-    assert shown["delivery"]["preset"] == "vng"
+    assert (shown["delivery"]["preset"], shown["format"]) == ("vng", "vng")
     for method, body in (("DELETE", None), ("PATCH", {"description": "x"})):
         answer = api.call(method, f"/api/subscriptions/vng:{made['id']}", body)
         assert (answer.status, "below /vng" in answer.json["detail"]) == (409, True)
