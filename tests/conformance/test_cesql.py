@@ -1,4 +1,4 @@
-"""The CESQL conformance kit, with the one case in which it contradicts the text of the specification."""
+"""The CESQL conformance kit (CT-15), with the one case in which it contradicts the text of the specification."""
 
 from __future__ import annotations
 

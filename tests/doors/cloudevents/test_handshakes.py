@@ -32,6 +32,7 @@ def consent(origin: str = ORIGIN, status: int = 200, rate: str | None = None) ->
         (consent(status=405), 201),
         (Answer(302, {"WebHook-Allowed-Origin": ORIGIN, "location": "http://127.0.0.1:9/"}), 400),
         (Answer(drop=True), 400),
+        (Answer(hang=True), 400),
         (consent(rate="0"), 400),
         (consent(rate="x"), 400),
     ],

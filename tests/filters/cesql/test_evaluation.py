@@ -1,4 +1,4 @@
-"""What CESQL expressions give: the rows of the specification that the conformance kit does not reach."""
+"""What CESQL expressions give: the rows of the specification that the conformance kit does not reach (CT-16 among them)."""
 
 from __future__ import annotations
 
