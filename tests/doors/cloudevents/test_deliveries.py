@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +169,28 @@ def test_what_was_parked_follows_or_not_when_a_disabled_subscription_goes_on(
         door.publish_all(topic, [an_event(id="3")])
         after = posts(sink, 1 + len(arrive))[1:]
     assert [json.loads(arrival.body)["id"] for arrival in after] == arrive
+
+
+@pytest.mark.parametrize("start", ["first", "time", "now"])
+def test_a_subscription_begins_where_it_asks_to(door: HubDoor, start: str) -> None:
+    topic = door.topic()
+    door.publish_all(topic, [an_event(id=str(number)) for number in range(20)])
+    time.sleep(0.05)  # so that the instant lies between two publications
+    instant = datetime.now(UTC).isoformat()
+    door.publish_all(topic, [an_event(id=str(number)) for number in range(20, 40)])
+    chosen = {"first": "first", "time": instant, "now": "now"}[start]
+    first = {"first": 0, "time": 20, "now": 40}[start]
+    with Receiver([CONSENT]) as sink:
+        made = door.subscribe(sink.url, topic, start=chosen, ordering="strict")
+        assert made["config"]["start"] == chosen
+        for number in range(40, 60):
+            door.publish_all(topic, [an_event(id=str(number))])
+        arrivals = posts(sink, 60 - first, 120)
+        again = {"sink": sink.url, "protocol": "HTTP", "config": made["config"]}
+        assert door.call("PUT", f"/subscriptions/{made['id']}", again).status == 200
+        door.publish_all(topic, [an_event(id="60")])
+        arrivals = posts(sink, 61 - first)
+    assert [json.loads(arrival.body)["id"] for arrival in arrivals] == [str(number) for number in range(first, 61)]
 
 
 def test_ct_22_either_key_verifies_while_both_sign(door: HubDoor) -> None:

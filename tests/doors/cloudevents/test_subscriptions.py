@@ -278,7 +278,8 @@ def test_what_config_asks_for_is_in_force(door: Door, sink: Receiver) -> None:
     for config, pointer in (
         ({"topic": "nowhere"}, "/config/topic"),
         ({"topic": "a b"}, "/config/topic"),
-        ({"start": "first"}, "/config/start"),
+        ({"start": "2999-01-01T00:00:00Z"}, "/config/start"),
+        ({"start": "2030-01-01T00:00:00"}, "/config/start"),
         ({"contentmode": "batch", "ordering": "key"}, "/config/ordering"),
         ({"batchsize": 5}, "/config/batchsize"),
         ({"contentmode": "batch", "batchsize": 1001}, "/config/batchsize"),

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.hub import Hub, free_port
+from tests.hub import Hub
+from tests.pages import DOCS, needs_curl, run_page
 from tidings import config
 
-ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "vng.md"
+PAGE = "vng.md"
 
 
 @pytest.mark.hub
 @pytest.mark.spark
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
+@needs_curl
 def test_every_block_of_the_page_runs(hub: Hub, tmp_path: Path) -> None:
-    port = str(free_port())
-    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", PAGE.read_text("utf-8"))
-    script = "set -euo pipefail\n" + "\n".join(blocks).replace("9000", port)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environ = {**os.environ, "PATH": path, "TIDINGS_URL": hub.url}
-    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=180)
-    assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
+    run_page(PAGE, hub, tmp_path)
 
 
 def test_the_table_of_settings_is_that_of_the_hub() -> None:
-    shown = dict(re.findall(r"(?m)^\| `(\w+)` \| `([^`]*)` \|", PAGE.read_text("utf-8").partition("## Settings")[2]))
+    shown = dict(re.findall(r"(?m)^\| `(\w+)` \| `([^`]*)` \|", (DOCS / PAGE).read_text("utf-8").partition("## Settings")[2]))
     assert shown.keys() == set(config.VngSettings.__annotations__) - {"port"}
     defaults = config.load(environ={}).vng
     for name, text in shown.items():

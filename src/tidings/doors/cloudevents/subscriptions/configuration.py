@@ -7,7 +7,7 @@
 | `batchsize` | events of one request at the most, 1 to 1000; only with `batch` | 100 |
 | `ordering` | `parallel`, `key` (not with `batch`) or `strict` | `parallel` |
 | `rate` | requests a minute at the most | no limit |
-| `start` | `now`, `first` or a time | `now` |
+| `start` | where a new subscription begins: `now`, with the `first` event there is, or at a time | `now` |
 | `tokenplacement` | `header` or `query` | `header` |
 | `signing` | `v1`, `v1a` or `none` | `v1` |
 """

@@ -21,16 +21,17 @@ from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.cloudevents.names import CONFIRM, NAMESPACE, PREFIX, subscription_name
-from tidings.doors.cloudevents.subscriptions.configuration import NOW
+from tidings.doors.cloudevents.subscriptions.configuration import FIRST, NOW
 from tidings.doors.cloudevents.subscriptions.document import SubscriptionDocument, document_in
 from tidings.doors.cloudevents.subscriptions.faults import our_places
 from tidings.doors.cloudevents.subscriptions.request import SubscriptionsReply, SubscriptionsRequest
 from tidings.doors.cloudevents.subscriptions.status import status_of
 from tidings.doors.cloudevents.subscriptions.translation import paper_from, shown, signing_shown, subscription_from
 from tidings.doors.deliveries.commands import command
+from tidings.doors.deliveries.start_points import instant_of, marks_at_any
 from tidings.errors import Conflict, EventFault, InvalidDocument, Malformed, NotFound, shortened
 from tidings.log.commands import Enable
-from tidings.registry.model import Name, NamespaceSource, Paper, Push, Snapshot, Source, Subscription, TopicsSource
+from tidings.registry.model import LaneFill, Name, NamespaceSource, Paper, Push, Snapshot, Source, Subscription, TopicsSource
 from tidings.registry.port import DocumentEnd
 from tidings.registry.rules.callback_addresses import STRICT
 
@@ -106,15 +107,14 @@ async def _put(
 ) -> dict[str, Any]:
     """Check, ask the sink, store: nothing is stored unless all of it went well."""
     parts, caller = asked.parts, asked.caller
-    if standing is None and document.configuration.start != NOW:
-        refused = "events from before the subscription cannot be delivered yet; expected now"
-        raise InvalidDocument([EventFault(0, "/config/start", "unsupported", refused)])
     for topic in _topics(document.configuration.source):
         caller.require(Right.SUBSCRIBE, topic)
     await handshakes.check_sink(parts, document.sink, STRICT)
     policy = NoSupport(parts.settings.cloudevents.handshake)
     owner = standing.owner if standing is not None else caller.name
     wanted = subscription_from(name, document, owner, standing, policy)
+    if standing is None:
+        wanted = msgspec.structs.replace(wanted, fill=await _fill(parts, document.configuration.start))
     with our_places():
         registry_changes.check_change(parts, [wanted], ())
     wanted = await handshakes.shaken(parts, wanted, policy, f"{PREFIX}{CONFIRM}")
@@ -130,6 +130,17 @@ async def _put(
     (view,) = await _views(parts, [stored], secret)
     lint = [*handshakes.warnings_about(parts, stored), *advice_on(stored, parts.regex)]
     return view | ({"lint": lint} if lint else {})
+
+
+async def _fill(parts: ApiParts, start: str) -> LaneFill | None:
+    """Where on the log a new subscription begins; None: with what comes now. A later PUT does not begin again."""
+    if start == NOW:
+        return None
+    if start == FIRST:
+        return LaneFill.beyond({})
+    if instant_of(start) > parts.clock.now():
+        raise InvalidDocument([EventFault(0, "/config/start", "invalid", "expected now, first, or a time in the past")])
+    return LaneFill.beyond(await marks_at_any(parts.events, start))
 
 
 async def _views(parts: ApiParts, subscriptions: Sequence[Subscription], secret: str | None = None) -> list[dict[str, Any]]:
