@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.builders import a_name, a_topic, an_event, an_exposure
 from tidings import config
 from tidings.access.principals import Principal, Right
 from tidings.clock import Instant
-from tidings.errors import Forbidden, InvalidEvent, NotFound
+from tidings.errors import Forbidden, InvalidEvent, NotFound, TooLarge
+from tidings.events.avro.schema import compiled
 from tidings.events.model import key_hash
 from tidings.events.stored import event_from
 from tidings.ingest.admission import Admissions, Arrival, check_publisher, drafts_of, events_of
 from tidings.log.position import TopicNumber
+from tidings.registry.avro import AvroPayload, AvroVersion
+from tidings.registry.feeds import LineLimit, TopicFeed
 from tidings.registry.model import Exposure, Snapshot, Topic
 
 SETTINGS = config.load(environ={})
@@ -98,3 +102,19 @@ def test_every_event_that_breaks_the_schema_is_named() -> None:
     with pytest.raises(InvalidEvent) as refused:
         drafts_of(admission, [an_event(b"1"), an_event(b'"a"'), an_event(None)], Instant(5))
     assert [fault.index for fault in refused.value.faults] == [1, 2]
+
+
+def test_the_line_of_an_avro_event_is_as_long_as_its_json() -> None:
+    text = (
+        '{"type":"record","name":"R","fields":[{"name":"some_long_name_of_a_field","type":{"type":"array","items":"boolean"}}]}'
+    )
+    schema = compiled(text)
+    topic = a_topic(avro=AvroPayload(versions=(AvroVersion(1, text),)), feed=TopicFeed(line_limit=LineLimit.REJECT))
+    admission = admissions(topic).of("orders")
+    short, long = (
+        msgspec.structs.replace(an_event(schema.from_value({"some_long_name_of_a_field": [True] * n})), avro=schema.fingerprint)
+        for n in (1_000, 15_000)
+    )
+    assert drafts_of(admission, [short], Instant(5))
+    with pytest.raises(TooLarge, match="too long for a feed"):
+        drafts_of(admission, [long], Instant(5))

@@ -147,7 +147,7 @@ def drafts_of(admission: Admission, events: Sequence[Event], at: Instant, payloa
     if admission.schema is not None:
         _check_schema(admission.schema, events, payloads)
     if admission.longest_event is not None:
-        _check_lines(admission.longest_event, events)
+        _check_lines(admission.longest_event, events if admission.avro is None else admission.avro.shown(events))
     return [
         Draft(
             admission.number, at, key_hash(partition_key(event.attributes, admission.key_attribute)), head_of(event), event.data

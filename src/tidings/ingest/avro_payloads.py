@@ -17,7 +17,7 @@ import msgspec
 
 from tidings.errors import EventFault, InvalidEvent, Malformed
 from tidings.events import content_types
-from tidings.events.avro.payloads import AVRO_BINARY, AVRO_JSON, is_avro
+from tidings.events.avro.payloads import AVRO_BINARY, AVRO_JSON, SchemaBook, as_json_event, is_avro
 from tidings.events.avro.schema import AvroSchema, compiled, fault_of_event
 from tidings.events.limits import MOST_FAULTS
 from tidings.events.model import NO_JSON, Event
@@ -60,6 +60,11 @@ class AdmittedAvro:
         if faults:
             raise InvalidEvent(faults)
         return found
+
+    def shown(self, events: Sequence[Event]) -> list[Event]:
+        """The admitted events as readers of feeds get them, with JSON payloads."""
+        book = SchemaBook(one.schema for one in self.payload.versions)
+        return [as_json_event(event, book) for event in events]
 
     def _admitted(self, event: Event, schema: AvroSchema) -> Event:
         if event.avro:

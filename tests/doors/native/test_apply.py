@@ -121,3 +121,16 @@ def test_unknown_members_are_refused_wherever_they_stand(tmp_path: Path) -> None
 def test_a_document_without_a_name_is_refused(tmp_path: Path) -> None:
     with an_api(tmp_path) as api:
         assert api.call("POST", "/api/apply", {"topics": [{"retention": 60}]}).status == 400
+
+
+def test_a_topic_with_an_avro_schema_is_applied_once_and_its_next_version_is_a_difference(tmp_path: Path) -> None:
+    def topic(*names: str) -> dict[str, Any]:
+        fields = [{"name": name, "type": "int", "default": 0} for name in names]
+        return {"topics": {"orders": {"avro": {"schema": {"type": "record", "name": "R", "fields": fields}}}}}
+
+    with an_api(tmp_path) as api:
+        assert steps(api, topic("a")) == [("create", "topic", "orders")]
+        assert steps(api, topic("a")) == []
+        assert steps(api, topic("a", "b")) == [("update", "topic", "orders")]
+        assert api.call("GET", "/api/topics/orders").json["avro"]["version"] == 2
+        assert steps(api, topic("a", "b")) == []

@@ -11,6 +11,7 @@ import msgspec
 from tidings.access.secrets import without_secrets
 from tidings.registry.model import Exposure, Name, Snapshot, Subscription, Topic
 from tidings.registry.port import Document, DocumentEnd
+from tidings.registry.rules.avro import settled_avro
 from tidings.registry.rules.feeds import settled_feed
 
 Action = Literal["create", "update", "delete"]
@@ -67,7 +68,8 @@ def _place(snapshot: Snapshot, document: Document) -> tuple[str, Name, Document 
 
 def _changes(standing: Document, wanted: Document) -> dict[str, tuple[Any, Any]]:
     if isinstance(standing, Topic) and isinstance(wanted, Topic):
-        wanted = msgspec.structs.replace(wanted, feed=settled_feed(wanted, standing))
+        feed, avro = settled_feed(wanted, standing), settled_avro(wanted, standing)
+        wanted = msgspec.structs.replace(wanted, feed=feed, avro=avro)
     before, after = _members(standing), _members(wanted)
     # Compared as JSON text: to Python, True and 1 are equal.
     differing = [name for name in after if msgspec.json.encode(before[name]) != msgspec.json.encode(after[name])]
