@@ -53,6 +53,7 @@ ROUTES = {
     "/api/deliveries/{delivery}": {"get"},
     "/api/topics/{name}/events/{cursor}/trace": {"get"},
     "/api/topics/{name}/find": {"get"},
+    "/api/topics/{name}/schema-versions": {"get"},
     "/api/subscriptions/{name}/dead-letters": {"get", "delete"},
     "/api/exposures": {"get"},
     "/api/exposures/{topic}": {"get", "put", "patch", "delete"},
