@@ -348,3 +348,40 @@ def test_the_native_api_shows_it_and_leaves_changing_to_this_door(door: VngDoor,
         answer = api.call(method, f"/api/subscriptions/vng:{made['id']}", body)
         assert (answer.status, "below /vng" in answer.json["detail"]) == (409, True)
     assert api.call("PUT", "/api/topics/vng:new", {}).status == 409
+
+
+@pytest.mark.slow
+def test_vt27_a_sink_that_never_answers(door: VngDoor) -> None:
+    with consenting(consent=SinkAnswer(hang=True)) as hanging:
+        assert params(door.subscribe(hanging.url)) == {"sink": "invalid-callback-url"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+SETTINGS = ("headers", "method", "credentialType", "accessToken", "accessTokenExpiresUtc", "refreshToken", "rate", "signing")
+MEMBERS = ("protocol", "protocolSettings", "sinkCredential", "source", "domain", "types", "filters", "config")
+settings_values = st.dictionaries(st.sampled_from(SETTINGS), json_values, max_size=3)
+bodies = st.dictionaries(
+    st.sampled_from((*MEMBERS, "subscriberReference", "id", "name", "filterAttributes")),
+    json_values | settings_values,
+    max_size=4,
+)
+
+
+def test_whatever_is_sent_is_answered_with_its_faults(door: VngDoor, sink: Receiver) -> None:
+    path = f"/subscriptions/{door.subscribed(sink.url)['id']}"
+
+    @given(bodies)
+    @settings(max_examples=60)
+    def sent(body: dict[str, Any]) -> None:
+        given = {"sink": sink.url, "protocol": "HTTP", **body}
+        for method, address, document in (("POST", "/subscriptions", given), ("PUT", path, given), ("PATCH", path, body)):
+            answer = door.call(method, address, document)
+            assert answer.status in (200, 201) or params(answer), answer.body
+        assert door.call("POST", "/domains", body).status in (201, 400)
+        assert params(door.publish(body))
+
+    sent()
