@@ -152,6 +152,12 @@ class IssuerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ScopeSettings:
+    scope: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
 class AccessSettings:
     mode: str
     tokens: tuple[TokenSettings, ...]
@@ -161,6 +167,7 @@ class AccessSettings:
     rights_claim: str
     key: str = ""
     issuers: tuple[IssuerSettings, ...] = ()
+    scopes: tuple[ScopeSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tidings.access.issuer_keys import FRESH, PAUSE_FIRST, Key
 from tidings.access.principals import EVERYONE, Principal, Right
 from tidings.access.refused_tokens import LINES, WINDOW, RefusedTokens
 from tidings.clock import Clock, ManualClock
-from tidings.config import AccessSettings, TokenSettings
+from tidings.config import AccessSettings, ScopeSettings, TokenSettings
 from tidings.errors import Unauthenticated, Unavailable
 
 EC = Signer("k1", "EC")
@@ -194,6 +194,13 @@ def test_a_signed_token_is_its_subject_with_the_rights_of_its_claim() -> None:
     )
     assert ask(a_gate(rights_claim="roles"), EC.token(roles=["admin"])).rights == {Right.ADMIN}
     assert ask(a_gate(), EC.token(without=("sub",), client_id="app-1")).name == "app-1"
+
+
+def test_scopes_of_another_standard_stand_for_rights() -> None:
+    words = (ScopeSettings("events.publish", "publish"), ScopeSettings("events.consume", "subscribe"))
+    token = EC.token(scope="openid events.publish events.consume")
+    assert ask(a_gate(scopes=words), token).rights == {Right.PUBLISH, Right.SUBSCRIBE}
+    assert ask(a_gate(), token).rights == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tidings.access.settings_checks import check_access, check_bind
-from tidings.config import AccessSettings, TokenSettings
+from tidings.config import AccessSettings, ScopeSettings, TokenSettings
 from tidings.errors import Misconfigured
 
 DIGEST = "ab" * 32
@@ -70,6 +70,10 @@ def test_whole_settings_pass(tmp_path: Path) -> None:
         (access("jwt", jwks="https://"), "over https only"),
         (access("jwt", jwks="no/such/file"), "no such file"),
         (access("jwt", jwks="https://login.example/keys", rights_claim=""), "rights_claim is empty"),
+        (
+            access("jwt", jwks="https://login.example/keys", scopes=(ScopeSettings("events.publish", "write"),)),
+            r"access\.scopes\[0\]\.right is 'write'",
+        ),
     ],
 )
 def test_settings_that_lack_a_piece_are_refused_with_a_sentence(settings: AccessSettings, sentence: str) -> None:

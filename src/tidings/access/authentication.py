@@ -141,7 +141,9 @@ class _Issuer:
     """One trusted issuer: what its tokens must say, and its keys."""
 
     def __init__(self, named: IssuerSettings, settings: AccessSettings, clock: Clock, fetch: Fetch) -> None:
-        self.expected = Expectations(named.issuer, settings.audience, settings.rights_claim)
+        self.expected = Expectations(
+            named.issuer, settings.audience, settings.rights_claim, {one.scope: one.right for one in settings.scopes}
+        )
         self._jwks = named.jwks
         self._clock = clock
         self._fetch = fetch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import jwt
@@ -22,11 +23,12 @@ DEFAULT_REALM = "default"
 
 
 class Expectations(msgspec.Struct, frozen=True):
-    """What a JWT must say besides being signed. An empty issuer or audience is not checked."""
+    """What a JWT must say besides being signed. An empty issuer or audience is not checked. `scopes`: other words for rights."""
 
     issuer: str = ""
     audience: str = ""
     rights_claim: str = "scope"
+    scopes: Mapping[str, str] = {}
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -58,7 +60,7 @@ def verified(token: str, key: Key, expected: Expectations, now: float) -> Verifi
     name = _first(claims, _NAMES) or client
     if not name:
         raise _refused("the token does not say whose it is")
-    rights = rights_in(claims.get(expected.rights_claim))
+    rights = rights_in(claims.get(expected.rights_claim), expected.scopes)
     return Verified(Principal(name, rights, client_id=client, realm=realm_of(claims.get("iss"))), expires)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -90,11 +90,14 @@ def require(principal: Principal | None, right: Right, topic: Name | None = None
     principal.require(right, topic)
 
 
-def rights_in(claim: object) -> frozenset[Right]:
-    """The rights that a claim names, as a list or as words in one text. Words of other systems are passed over."""
+def rights_in(claim: object, scopes: Mapping[str, str] = {}) -> frozenset[Right]:
+    """The rights that a claim names, as a list or as words in one text. `scopes`: other words for rights.
+
+    Words of other systems are passed over.
+    """
     if isinstance(claim, str):
         words: Iterable[object] = claim.split()
     else:
         words = claim if isinstance(claim, list) else ()
-    plain = {word.removeprefix(PREFIX) for word in words if isinstance(word, str)}
+    plain = {scopes.get(word, word.removeprefix(PREFIX)) for word in words if isinstance(word, str)}
     return frozenset(right for right in Right if right.value in plain)

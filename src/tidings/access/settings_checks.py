@@ -73,6 +73,9 @@ def _faults(access: AccessSettings) -> Iterator[str]:
             yield from _jwks_faults(f"access.issuers[{n}].jwks", one.jwks)
         if access.issuers and access.jwks and not access.issuer:
             yield "access.issuer is empty: beside access.issuers it could not be told whose keys a token is to be checked with"
+        for n, word in enumerate(access.scopes):
+            if word.right not in set(Right):
+                yield f"access.scopes[{n}].right is {word.right!r}: expected {', '.join(sorted(Right))}"
         if not access.rights_claim:
             yield "access.rights_claim is empty: no signed token would give any right"
 
