@@ -70,9 +70,10 @@ WAYS: Mapping[str, Way] = {
         201,
     ),
     "CloudEvents": Way(f"/cloudevents/topics/{TOPIC}", {}, b"application/cloudevents+json", 202),
+    "CloudEvents, by type": Way("/cloudevents/events", {"type": TOPIC}, b"application/cloudevents+json", 202),
     "VNG": Way("/vng/events", {"domain": DOMAIN, "vertrouwelijkheid": "openbaar"}, b"application/cloudevents+json", 200),
 }
-AIMS = {"Horizon": "≥ 0.8", "CloudEvents": "≥ 0.95", "VNG": "≥ 0.7"}
+AIMS = {"Horizon": "≥ 0.8", "CloudEvents": "≥ 0.95", "CloudEvents, by type": "≥ 0.8", "VNG": "≥ 0.7"}
 
 
 def figures() -> list[Figure]:
@@ -82,7 +83,7 @@ def figures() -> list[Figure]:
     for name, aim in AIMS.items():
         ratio = best["native"] / best[name]
         found.append(
-            Figure(f"publish, {name} door, CPU of one request", best[name], "µs", "the native door's rate", ratio, aim)
+            Figure(f"publish, door {name}, CPU of one request", best[name], "µs", "the native door's rate", ratio, aim)
         )
     return [*found, *_routing()]
 

@@ -16,6 +16,7 @@ from tidings.doors.api_parts import ApiParts
 from tidings.doors.cloudevents.event_types import EventTypes
 from tidings.doors.requests.query_parameters import refuse_unknown
 from tidings.errors import TidingsError
+from tidings.events.headers import RawHeaders
 from tidings.events.http_binding import decode
 from tidings.ingest.admission import Admission, check_publisher
 from tidings.ingest.intake import Submission
@@ -86,7 +87,7 @@ class CloudEventsPublish:
                 return None, 0, 0
             admission = self._intake.admission(self._types.topic_of(events))
             check_publisher(admission, by)
-            if admission.limits.max_event_bytes < limits.max_event_bytes:
+            if _may_exceed(admission.limits.max_event_bytes, headers, body):
                 events = decode(headers, body, admission.limits)
         return admission, len(events), len(await self._intake.accept(Submission(admission, events, parts.clock.now())))
 
@@ -100,3 +101,8 @@ class CloudEventsPublish:
         consent = consent_to(origin, self._parts.settings.ingest.webhook_origins)
         more = [(name.encode(), value.encode("latin-1")) for name, value in consent.items()]
         await answer(send, HTTPStatus.OK, [_ALLOWED, *more])
+
+
+def _may_exceed(most: int, headers: RawHeaders, body: bytes) -> bool:
+    """Whether some event of the request may be larger than this, as it was received (CE-06)."""
+    return len(body) + sum(len(name) + len(value) for name, value in headers) > most
