@@ -18,11 +18,11 @@ from tidings.delivery.push.policy.decision import Outcome
 from tidings.delivery.push.policy.policy import BreakerPolicy, Policy
 from tidings.delivery.push.policy.retries import RetryPolicy
 from tidings.delivery.push.request.credentials import Access
+from tidings.delivery.push.request.hub_formats import STRUCTURED
 from tidings.delivery.push.store import LaneTally
 from tidings.errors import LogUnavailable
 from tidings.log.position import LaneNumber
 from tidings.registry.credentials import Basic, GatewayToken
-from tidings.registry.model import ContentMode
 
 CLOCK = SystemClock()
 ME = Basic(user="me", password="sealed")
@@ -46,7 +46,7 @@ def a_lane(number: int = 1, interval: float = 0.01, access: Access | None = None
     breaker = BreakerPolicy(interval=interval)
     lane.policy = Policy(
         url="http://127.0.0.1:9/in",
-        mode=ContentMode.STRUCTURED,
+        format=STRUCTURED,
         headers={},
         inflight=1,
         open_items=1,
