@@ -79,6 +79,12 @@ def lag_table(found: Any) -> Rows:
     return ("stage", "events waiting", "oldest", "mode"), rows
 
 
+def _state(one: Any) -> str:
+    """The state, and how much of the lane is filled while it is being filled."""
+    share = one.get("refill")
+    return f"{one['state']}" if share is None else f"{one['state']}, {share:.0%} filled"
+
+
 def _routing(view: Any) -> str:
     step = view["stepSeconds"]
     return f"{view['mode']}" if step is None else f"{view['mode']}, {step * 1000:,.1f} ms a step"
@@ -87,5 +93,5 @@ def _routing(view: Any) -> str:
 def subscriptions_table(found: Any) -> Rows:
     """Every subscription and how its lane is doing."""
     keys = ("lag", "delivered", "failedAttempts", "deadLetters")
-    rows = [(one["name"], one["state"], *(f"{one[key]:,}" for key in keys), one["lastError"]) for one in found["subscriptions"]]
+    rows = [(one["name"], _state(one), *(f"{one[key]:,}" for key in keys), one["lastError"]) for one in found["subscriptions"]]
     return ("subscription", "state", "lag", "delivered", "failed tries", "dead letters", "last error"), rows

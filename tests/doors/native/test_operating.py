@@ -41,6 +41,7 @@ ROUTES = {
     "/api/providers": {"get"},
     "/api/providers/{name}": {"get", "put", "patch", "delete"},
     "/api/subscriptions/{name}/state": {"get", "put"},
+    "/api/subscriptions/{name}/refill": {"post"},
     "/api/subscriptions/{name}/rewind": {"post"},
     "/api/subscriptions/{name}/redeliver": {"post"},
     "/api/subscriptions/{name}/breaker/close": {"post"},

@@ -1,4 +1,4 @@
-"""Commands for an emergency, without the word `subscription`: dead-letters, redeliver, rewind, rotate-secret."""
+"""Commands for an emergency, without the word `subscription`: dead-letters, redeliver, refill, rewind, rotate-secret."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def add_to(app: typer.Typer) -> None:
     for name, body in {
         "dead-letters": subscriptions.dead_letters,
         "redeliver": subscriptions.redeliver,
+        "refill": subscriptions.refill,
         "rewind": subscriptions.rewind,
     }.items():
         command(app, name, rich_help_panel="Subscriptions")(body)

@@ -72,6 +72,9 @@ def subscribe(
     tries: Annotated[int | None, typer.Option(help="Attempts before an event becomes a dead letter.", min=1)] = None,
     preset: Preset = None,
     setting: PolicySetting = None,
+    start: Annotated[
+        str | None, typer.Option("--start", help="Where a new one begins: now, first, or a time such as 2030-01-31T12:00:00Z.")
+    ] = None,
     description: Annotated[str | None, typer.Option(help="What the subscription is for.")] = None,
     reset: Reset = None,
 ) -> None:
@@ -93,6 +96,7 @@ def subscribe(
         else given({**push, "inflight": inflight, "tries": tries, "preset": preset}) | settings_in(setting) or None,
         "description": description,
         "handshake": handshake,
+        "start": start,
     }
     chosen = name or f"{topics[0]}-{_host(to) if to else kind}"
     stored = hub.client.patch(f"/api/subscriptions/{segment(chosen)}", changed(wanted, reset))
@@ -242,6 +246,22 @@ def rewind(
     place = {"first": "_first", "last": "_last"}.get(to, to)
     done = hub.client.post(f"/api/subscriptions/{segment(name)}/rewind", {"to": place})
     told(hub, done, f"subscription {name} goes on after {to}")
+
+
+@command(subscriptions, "refill")
+def refill(
+    hub: Hub,
+    name: SubscriptionName,
+    start: Annotated[
+        str, typer.Option("--from", help="Where it begins: first, a cursor, or a time such as 2030-01-31T12:00:00Z.")
+    ],
+) -> None:
+    """Fill a subscription's lane anew from the log, by its filter of today, also from before it was made."""
+    done = hub.client.post(f"/api/subscriptions/{segment(name)}/refill", {"from": start})
+    if hub.json:
+        print_json(done)
+    else:
+        say(f"the lane of {name} is filled from {start} on; tidings status shows how far that is")
 
 
 @command(subscriptions, "redeliver")

@@ -17,6 +17,7 @@ from tidings.clock import SECOND
 from tidings.delivery.push.reader import LaneView
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.deliveries.lag import Gauges, Lag, Lags, SubscriptionLag, measured
+from tidings.doors.deliveries.refills import filling_shares
 from tidings.doors.feed_state.cursor_set_lag import Followed, followed
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, owns
@@ -59,6 +60,7 @@ class SubscriptionStatus(Wire):
     dead_letters: int
     last_error: str
     next_due: str | None
+    refill: float | None = Field(default=None, description="While its lane is filled from the log: how much of it is done.")
 
 
 class LagsView(Wire):
@@ -141,11 +143,11 @@ async def _lags(parts: ApiParts, subscriptions: list[Subscription]) -> Lags:
 async def status(parts: PartsOf, caller: Caller) -> StatusView:
     """Version, parts, lag per stage. Administrators see all subscriptions, others their own."""
     mine = [one for _, one in sorted(parts.snapshot.subscriptions.items()) if owns(caller, one)]
-    lags = await _lags(parts, mine)
-    return await asyncio.to_thread(_status, parts, lags)
+    lags, refills = await _lags(parts, mine), await filling_shares(parts, mine)
+    return await asyncio.to_thread(_status, parts, lags, refills)
 
 
-def _status(parts: ApiParts, lags: Lags) -> StatusView:
+def _status(parts: ApiParts, lags: Lags, refills: Mapping[Name, float]) -> StatusView:
     views, held = _part_views(parts), _held_back(parts.snapshot)
     return StatusView(
         version=__version__,
@@ -156,7 +158,7 @@ def _status(parts: ApiParts, lags: Lags) -> StatusView:
         lag=LagsView(routing=_lag(lags.routing), delivery=_lag(lags.delivery)),
         routing=routing_view(faces_of(parts).get("pipeline")),
         topics=len(parts.snapshot.topics),
-        subscriptions=[_subscription(one, held.get(one.name, "")) for one in lags.subscriptions],
+        subscriptions=[_subscription(one, held.get(one.name, ""), refills.get(one.name)) for one in lags.subscriptions],
         open_items=sum(one.lane.open_items for one in lags.subscriptions),
         dead_letters=sum(one.lane.dead_letters for one in lags.subscriptions),
     )
@@ -184,7 +186,7 @@ def _held_back(snapshot: Snapshot) -> dict[Name, str]:
     return {name: state.value for name, state in states if state is not Entitled.ACTIVE}
 
 
-def _subscription(lag: SubscriptionLag, held: str) -> SubscriptionStatus:
+def _subscription(lag: SubscriptionLag, held: str, refill: float | None) -> SubscriptionStatus:
     return SubscriptionStatus(
         name=str(lag.name),
         state=held if held and lag.lane.state == "active" else lag.lane.state,
@@ -195,6 +197,7 @@ def _subscription(lag: SubscriptionLag, held: str) -> SubscriptionStatus:
         dead_letters=lag.lane.dead_letters,
         last_error=lag.lane.last_error,
         next_due=time_of(lag.lane.next_due),
+        refill=refill,
     )
 
 

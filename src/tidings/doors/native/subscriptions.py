@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+import msgspec
 from fastapi import APIRouter, Response
 
 from tidings.access.principals import Principal, Right
@@ -13,6 +14,7 @@ from tidings.doors import handshakes, registry_changes
 from tidings.doors.advice import advice_on
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.covered_headers import headers_shown
+from tidings.doors.deliveries.refills import fill_from
 from tidings.doors.door import owner_of
 from tidings.doors.native.bodies.credential import signing_shown
 from tidings.doors.native.bodies.subscription import (
@@ -56,6 +58,12 @@ def wanted_by(caller: Principal, name: Name, body: SubscriptionBody, standing: S
     return wanted
 
 
+async def begun(parts: ApiParts, wanted: Subscription, start: str | None, standing: Subscription | None) -> Subscription:
+    """The subscription with the start that was asked for, where it is made now. Raises Malformed."""
+    fill = await fill_from(parts.events, start, parts.clock.now())
+    return wanted if standing is not None else msgspec.structs.replace(wanted, fill=fill)
+
+
 def shown(parts: ApiParts, subscription: Subscription, secret: str | None = None) -> SubscriptionView:
     """The subscription with the approvals it needs. `secret`: its signing key, where it was just made."""
     pairs = parts.snapshot.approvals.items()
@@ -93,13 +101,14 @@ async def put_subscription(
 ) -> SubscriptionAnswer:
     """Create or replace a subscription: what is left out is the default. PATCH changes single members.
 
-    It gets every event whose publishing begins after this is answered.
+    It gets every event whose publishing begins after this is answered; with `start`, when it is made, older ones too.
     """
     full = same_name(name, body.name)
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
-    return await _stored(parts, caller, wanted_by(caller, full, body, standing), body.handshake)
+    wanted = await begun(parts, wanted_by(caller, full, body, standing), body.start, standing)
+    return await _stored(parts, caller, wanted, body.handshake)
 
 
 @router.patch("/api/subscriptions/{name:path}", responses={201: {"model": SubscriptionAnswer, "description": "Created."}})
@@ -112,7 +121,7 @@ async def patch_subscription(name: str, patch: Patch, parts: PartsOf, caller: Ca
     refuse_foreign(caller, full, parts.snapshot)
     standing = parts.snapshot.subscriptions.get(full)
     body = patched_subscription(None if standing is None else shown(parts, standing), patch)
-    wanted = wanted_by(caller, same_name(name, body.name), body, standing)
+    wanted = await begun(parts, wanted_by(caller, same_name(name, body.name), body, standing), body.start, standing)
     response.status_code = HTTPStatus.CREATED if standing is None else HTTPStatus.OK
     guard = unless_changed(lambda now: now.subscriptions.get(full), standing)
     return await _stored(parts, caller, wanted, body.handshake, guard)

@@ -121,7 +121,7 @@ def _stands(snapshot: Snapshot, document: Document) -> bool:
         case Topic(), Topic():
             document = msgspec.structs.replace(document, number=found.number)
         case Subscription(), Subscription():
-            document = msgspec.structs.replace(document, lane=found.lane, created=found.created)
+            document = msgspec.structs.replace(document, lane=found.lane, created=found.created, fill=found.fill)
     return found is not None and canonical(found) == canonical(document)
 
 

@@ -16,7 +16,7 @@ from tidings.registry.rules.feeds import settled_feed
 
 Action = Literal["create", "update", "delete"]
 
-_GIVEN_BY_THE_HUB = ("number", "lane", "created")
+_GIVEN_BY_THE_HUB = ("number", "lane", "created", "fill")
 
 
 @dataclass(frozen=True, slots=True)

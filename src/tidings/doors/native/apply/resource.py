@@ -23,7 +23,7 @@ from tidings.doors.native.callers import Caller, PartsOf, owns, refuse_foreign
 from tidings.doors.native.delivery.webhooks import policy_in
 from tidings.doors.native.door_documents import is_derived, refuse_derived
 from tidings.doors.native.exposures import ExposureBody, exposure_from
-from tidings.doors.native.subscriptions import secret_in, wanted_by
+from tidings.doors.native.subscriptions import begun, secret_in, wanted_by
 from tidings.doors.native.topics import TopicBody, topic_from
 from tidings.errors import Malformed
 from tidings.registry.model import HUB_NAMESPACE, Exposure, Name, Snapshot, Subscription, Topic
@@ -84,7 +84,7 @@ async def apply(
     body: HubDocument, parts: PartsOf, caller: Caller, dry_run: bool = Query(False, alias="dryRun", description="Only show it.")
 ) -> ApplyResult:
     """Bring the hub to what the document says."""
-    given = _documents(body, parts.snapshot, caller)
+    given = await _begun(parts, body, _documents(body, parts.snapshot, caller))
     registry_changes.check_documents(parts, given)
     if not dry_run:
         given = await _shaken(parts, body, given)
@@ -123,6 +123,18 @@ def _told(document: Document) -> str:
         case Subscription(name=name):
             return f"subscription {name}"
     return type(document).__name__.lower()
+
+
+async def _begun(parts: ApiParts, body: HubDocument, given: list[Document]) -> list[Document]:
+    """The documents, with the starts of those subscriptions that are made now."""
+    starts, standing = (
+        {parse_name(one.name): one.start for one in body.subscriptions or () if one.name},
+        parts.snapshot.subscriptions,
+    )
+    return [
+        await begun(parts, one, starts[one.name], standing.get(one.name)) if isinstance(one, Subscription) else one
+        for one in given
+    ]
 
 
 async def _shaken(parts: ApiParts, body: HubDocument, given: list[Document]) -> list[Document]:

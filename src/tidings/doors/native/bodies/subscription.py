@@ -91,6 +91,11 @@ class SubscriptionBody(Wire):
         description="How long after its publishing an event can be delivered or fetched; as long as the topic keeps it "
         "unless set. A change holds for events published from then on.",
     )
+    start: str | None = Field(
+        default=None,
+        description="Where it begins when it is made: now (unless set), first, or a time such as 2030-01-31T12:00:00Z. Events from "
+        "there on that the log still has are delivered by today's filter. Of no meaning for a subscription that is there.",
+    )
     signing: SigningView | None = Field(default=None, description="Only shown; what is put back here changes nothing.")
     handshake: Handshake = Field(
         default="none", description="Ask the callback for its consent first, and what to do when it knows no handshake."

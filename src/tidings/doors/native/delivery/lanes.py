@@ -16,15 +16,18 @@ from pydantic import Field
 from tidings.access.principals import Principal
 from tidings.clock import Instant
 from tidings.delivery.push.reader import BreakerView, DeliveryCounts, LaneView
+from tidings.doors import registry_changes
 from tidings.doors.api_parts import ApiParts
 from tidings.doors.deliveries.commands import command
+from tidings.doors.deliveries.refills import progress_of, refill_from
 from tidings.doors.deliveries.start_points import marks_at_any, positions_at
 from tidings.doors.entitlement import require_entitled
 from tidings.doors.native.bodies.wire import Wire, time_of
 from tidings.doors.native.callers import Caller, PartsOf, subscription_of
+from tidings.doors.requests.merge_patch import unless_changed
 from tidings.errors import Malformed
 from tidings.log.commands import Act, Activate, CloseBreaker, Disable, Enable, Redeliver, Rewind, Suspend
-from tidings.log.cursor import cursor_at
+from tidings.log.cursor import cursor_at, cursor_of
 from tidings.registry.model import Subscription
 from tidings.registry.rules.entitlements import entitlement
 
@@ -89,7 +92,23 @@ class StateView(Wire):
     last_error: str
     next_due: str | None
     redelivering: int = Field(description="Events that are sent again and not final yet, waiting dead letters included.")
+    refill: RefillView | None = Field(default=None, description="How far the lane is filled from the log, if it ever was.")
     counts: CountsView
+
+
+class RefillView(Wire):
+    """How far a lane is filled from the log. `waiting`: it has not begun, or the subscription may have nothing yet."""
+
+    state: Literal["waiting", "filling", "done"]
+    share: float = Field(description="How much of it is done, from 0 to 1.")
+    begin: str = Field(description="Cursor after which the lane begins.")
+    reached: str = Field(description="Cursor up to which it is filled.")
+
+
+class RefillBody(Wire):
+    """Where the lane begins anew."""
+
+    start: str = Field(alias="from", description="first, a cursor, or a time such as 2030-01-31T12:00:00Z.")
 
 
 class RewindBody(Wire):
@@ -123,6 +142,7 @@ async def get_state(name: str, parts: PartsOf, caller: Caller) -> StateView:
     """How a subscription's lane is doing."""
     subscription = subscription_of(parts, caller, name)
     shown = await state_view(parts, await asyncio.to_thread(parts.delivery.lane, subscription.lane))
+    shown = shown.model_copy(update={"refill": await refill_view(parts, subscription)})
     found = entitlement(parts.snapshot, subscription)
     return shown.model_copy(update={"state": found.state.value, "reason": found.reason}) if found.bar else shown
 
@@ -148,6 +168,18 @@ async def state_view(parts: ApiParts, lane: LaneView) -> StateView:
         redelivering=detail.redelivering,
         counts=_counts(lane.counts),
     )
+
+
+async def refill_view(parts: ApiParts, subscription: Subscription) -> RefillView | None:
+    """How far the newest filling of the lane has come."""
+    if subscription.fill is None:
+        return None
+    fillings = await parts.lane_index.fillings()
+    found = progress_of(subscription, fillings.get(subscription.lane), await parts.lanes.routed())
+    if found is None:
+        return None
+    stage, share, begin, reached = found
+    return RefillView(state=stage.value, share=round(share, 3), begin=cursor_of(begin), reached=cursor_of(reached))
 
 
 def _ahead(instant: Instant | None, now: Instant) -> Instant | None:
@@ -193,6 +225,22 @@ async def rewind(name: str, body: RewindBody, parts: PartsOf, caller: Caller, re
     subscription = subscription_of(parts, caller, name)
     marks = await marks_at_any(parts.events, body.to)
     return await order(parts, subscription, caller, Rewind(marks), response)
+
+
+@router.post("/api/subscriptions/{name:path}/refill", status_code=HTTPStatus.ACCEPTED)
+async def refill(name: str, body: RefillBody, parts: PartsOf, caller: Caller) -> RefillView:
+    """Fill the lane anew from the log: what it may see of today, by its filter of today. Its state shows how far that is.
+
+    Unlike a rewind, this reaches back to before the subscription was made. Delivery goes on where the lane begins then.
+    """
+    fill = await refill_from(parts.events, body.start)
+    standing = subscription_of(parts, caller, name)
+    guard = unless_changed(lambda now: now.subscriptions.get(standing.name), standing)
+    (stored,) = await registry_changes.put(parts, [msgspec.structs.replace(standing, fill=fill)], caller.name, guard)
+    assert isinstance(stored, Subscription)
+    shown = await refill_view(parts, stored)
+    assert shown is not None
+    return shown
 
 
 @router.post("/api/subscriptions/{name:path}/breaker/close", responses=LATER)
