@@ -33,6 +33,8 @@ class LocalJobs(SparkJobs):
         self.budget = budget
         self.dying = threading.Event()
 
+    slots = 4
+
     def run(self, table: RouteTable, ranges: Sequence[Range]) -> list[RoutedRange]:
         routes: Any = SimpleNamespace(value=table.since(None))
         work = RangeWork(self._hub, self._reader, table.revision, routes, budget=self.budget, route=self._route_closed)

@@ -56,6 +56,8 @@ class LaneFilling:
         self._tables = FillTables()
         self._sink = FillSink(lanes)
         self._ranges = CatchUp(jobs, source, self._sink, self._tables, limit, figures)
+        self._alone = jobs.slots < 2
+        self._said = False
         self._ending = threading.Event()
 
     @contextmanager
@@ -86,6 +88,11 @@ class LaneFilling:
         wanted = self._routes.fills
         active = self._active(wanted)
         if not active:
+            return False
+        if self._alone and not self._said:
+            self._said = True
+            log.warning("lanes are not filled: pipeline.master has one task only, and it follows the log; give it two or more")
+        if self._alone:
             return False
         together, upto = convoy(active)
         begin = together[0].reached

@@ -85,6 +85,11 @@ class SparkJobs:
         self.budget = BUDGET
         self.route: RouteRange = route_range
 
+    @property
+    def slots(self) -> int:
+        """How many tasks may run at once."""
+        return self._context.defaultParallelism
+
     def run(self, table: RouteTable, ranges: Sequence[Range]) -> list[RoutedRange]:
         """What was found in these ranges. Raises SparkFailed."""
         routes = self._broadcast(table)
