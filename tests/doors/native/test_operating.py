@@ -33,7 +33,6 @@ ROUTES = {
     "/api/topics/{name}": {"get", "put", "patch", "delete"},
     "/api/topics/{name}/events": {"get", "post", "options"},
     "/api/topics/{name}/explain": {"post"},
-    "/api/topics/{name}/schema-versions": {"get"},
     "/api/subscriptions": {"get"},
     "/api/subscriptions/{name}": {"get", "put", "patch", "delete"},
     "/api/subscriptions/{name}/secret/rotate": {"post"},
