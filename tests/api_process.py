@@ -35,7 +35,7 @@ class ApiProcess:
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **query: object
     ) -> Answer:
         """One request on a connection of its own. A body that is not bytes is sent as JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"content-type": "application/json", **(headers or {})} if raw is not None else dict(headers or {})
         try:

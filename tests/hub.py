@@ -97,7 +97,7 @@ class Hub:
         """One request. A body that is not bytes is sent as JSON."""
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         given = {"content-type": "application/json", **(headers or {})} if raw is not None else dict(headers or {})
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, path, raw, given)
             response = connection.getresponse()

@@ -59,7 +59,7 @@ def _try(requests: Any, examples: int) -> None:
     )
     @given(case=requests)
     def run(case: Any) -> None:
-        case.call_and_validate(checks=CHECKS, timeout=30)
+        case.call_and_validate(checks=CHECKS, timeout=120)
 
     run()
 

@@ -28,7 +28,7 @@ def run_page(page: str, hub: Hub, folder: Path) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh")).replace("9000", str(free_port()))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environ = {**os.environ, "PATH": path, "TIDINGS_URL": hub.url}
-    ran = subprocess.run(["bash", "-c", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=180)
+    ran = subprocess.run(["bash", "-c", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=720)
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
 
 

@@ -12,12 +12,15 @@ T = TypeVar("T")
 PAUSE = 0.01
 """Seconds between two questions."""
 
+PATIENCE = 4
+"""How many times as long as it says a test waits before it gives up: a starved machine is slow, not wrong."""
+
 SOMETHING = "what the test waits for"
 
 
 def until(holds: Callable[[], T], what: str | Callable[[], str] = SOMETHING, *, within: float = 60) -> T:
     """The first true answer of `holds`. Raises AssertionError with `what` after `within` seconds."""
-    give_up = time.monotonic() + within
+    give_up = time.monotonic() + PATIENCE * within
     while not (found := holds()):
         _check(give_up, within, what)
         time.sleep(PAUSE)
@@ -26,7 +29,7 @@ def until(holds: Callable[[], T], what: str | Callable[[], str] = SOMETHING, *, 
 
 async def until_async(holds: Callable[[], T], what: str | Callable[[], str] = SOMETHING, *, within: float = 30) -> T:
     """The same on an event loop, which goes on meanwhile."""
-    give_up = time.monotonic() + within
+    give_up = time.monotonic() + PATIENCE * within
     while not (found := holds()):
         _check(give_up, within, what)
         await asyncio.sleep(PAUSE)

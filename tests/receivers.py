@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeAlias
 
+from tests.polling import PATIENCE
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -88,7 +90,7 @@ class Receiver:
     def wait_until(self, enough: Callable[[list[Arrival]], bool], timeout: float = 20.0) -> list[Arrival]:
         """The arrivals, once there are enough of them. Raises TimeoutError."""
         with self._changed:
-            if not self._changed.wait_for(lambda: enough(self.arrivals), timeout):
+            if not self._changed.wait_for(lambda: enough(self.arrivals), PATIENCE * timeout):
                 raise TimeoutError(f"only {len(self.arrivals)} requests arrived")
             return list(self.arrivals)
 

@@ -50,7 +50,7 @@ def command(api: ApiProcess, *words: str, **env: str) -> dict[str, Any]:
 
 
 def run(api: ApiProcess, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(**command(api, *words, **env), capture_output=True, text=True, timeout=60)
+    return subprocess.run(**command(api, *words, **env), capture_output=True, text=True, timeout=240)
 
 
 def ids(lines: str) -> list[str]:

@@ -25,7 +25,7 @@ from tidings.serve import folder
 
 def tidings(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tidings.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **environ})
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env={**os.environ, **environ})
 
 
 def refused(ran: subprocess.CompletedProcess[str], words: str) -> bool:
@@ -84,7 +84,7 @@ def test_no_java(tmp_path: Path) -> None:
     """As on a machine where neither JAVA_HOME, PATH nor Debian's usual folder has one."""
     command = [sys.executable, "-c", NO_JAVA_FOLDER, str(tmp_path), "serve", "--data", str(tmp_path / "d"), "--port", "0"]
     environ = {**os.environ, "JAVA_HOME": "", "PATH": ""}
-    assert refused(subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ), "default-jre-headless")
+    assert refused(subprocess.run(command, capture_output=True, text=True, timeout=240, env=environ), "default-jre-headless")
 
 
 def test_listen_prints_what_arrives() -> None:
@@ -97,7 +97,7 @@ def test_listen_prints_what_arrives() -> None:
     for body, headers in ((json.dumps(structured).encode(), {}), (b'{"n": 2}', binary)):
         with urllib.request.urlopen(urllib.request.Request(f"{url}/in", body, headers)) as answer:
             assert answer.status == 204
-    out, _ = listener.communicate(timeout=30)
+    out, _ = listener.communicate(timeout=120)
     events = [json.loads(line)["event"] for line in out.splitlines()]
     assert [(event["id"], event["data"]) for event in events] == [("1", {"n": 1}), ("2", {"n": 2})]
     assert listener.returncode == 0
@@ -115,12 +115,12 @@ def test_listen_answers_by_a_script_and_checks_signatures() -> None:
     signature = sign("msg_1", int(stamp), b"{}", [signer_of(secret)])
     answers = []
     for headers in ({}, {**signed, "webhook-signature": signature}, {**signed, "webhook-signature": "v1,AAAA"}, {}):
-        connection = http.client.HTTPConnection(url.partition("//")[2], timeout=30)
+        connection = http.client.HTTPConnection(url.partition("//")[2], timeout=120)
         connection.request("POST", "/in", b"{}", headers)
         answer = connection.getresponse()
         answers.append((answer.status, answer.getheader("retry-after")))
         connection.close()
-    out, _ = listener.communicate(timeout=30)
+    out, _ = listener.communicate(timeout=120)
     assert answers == [(503, "2"), (429, "2"), (200, None), (200, None)]
     verdicts = [json.loads(line)["signature"] for line in out.splitlines()]
     assert [verdict.partition(":")[0] for verdict in verdicts] == [NOT_SIGNED, "signature right", "signature wrong", NOT_SIGNED]
@@ -130,7 +130,7 @@ def test_health_checks_are_answered_as_the_next_delivery_would_be() -> None:
     receiver = Receiver(lambda arrival: None, script=Script((503, 200), retry_after="2")).start()
 
     def asked(method: str) -> tuple[int, str | None]:
-        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=120)
         connection.request(method, "/in", b"{}" if method == "POST" else None)
         answer = connection.getresponse()
         connection.close()

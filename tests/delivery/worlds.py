@@ -173,7 +173,7 @@ def in_world(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]
     """Run a scenario in a fresh world, without a hurry but not for ever."""
 
     async def run() -> None:
-        async with asyncio.timeout(60), a_world(folder, **push) as world:
+        async with asyncio.timeout(240), a_world(folder, **push) as world:
             await scenario(world)
 
     asyncio.run(run())

@@ -51,7 +51,7 @@ def test_every_block_of_the_page_runs(hub: Hub, tmp_path: Path) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks).replace("9000", str(free_port()))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environ = {**os.environ, "PATH": path, "TIDINGS_URL": hub.url}
-    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=180)
+    ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=720)
     assert ran.returncode == 0, f"{ran.stdout}\n{ran.stderr}"
     assert '"total": 12.5' in ran.stdout
     assert "no match" in ran.stdout

@@ -39,7 +39,7 @@ def send(hub: Hub, topic: str, headers: list[tuple[bytes, bytes]], body: bytes) 
     kept = [(name, value) for name, value in headers if name not in (b"host", b"content-length", b"connection")]
     lines = [b"POST /api/topics/%s/events HTTP/1.1" % topic.encode(), b"Host: 127.0.0.1", b"Content-Length: %d" % len(body)]
     lines += [name + b": " + value for name, value in kept] + [b"Connection: close"]
-    with socket.create_connection(("127.0.0.1", hub.port), timeout=30) as wire:
+    with socket.create_connection(("127.0.0.1", hub.port), timeout=120) as wire:
         wire.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)
         answer = b"".join(iter(lambda: wire.recv(65536), b""))
     return int(answer.split(b" ", 2)[1])

@@ -110,7 +110,7 @@ def test_a_hub_killed_in_mid_stream_loses_and_repeats_nothing(tmp_path: Path) ->
 def _read_a_page(hub: Hub, cursors: dict[int, str], got: list[str], kill: bool) -> int:
     """Read with both cursors; events count when their partition's checkpoint came. Whether the stream was cut."""
     query = "&".join(f"cursor{p}={cursor}" for p, cursor in cursors.items())
-    connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=120)
     held: dict[int, list[str]] = {0: [], 1: []}
     killed = False
     try:

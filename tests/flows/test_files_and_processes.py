@@ -56,10 +56,12 @@ def test_stopped_parts_are_seen_the_port_stays_ours_and_lost_files_are_missed(tm
     for path in hub.data.glob("log.db*"):
         path.unlink()
     command = [sys.executable, "-m", "tidings.cli", "serve", "--data", str(hub.data), "--port", "0"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 2
     assert "log.db is missing or empty" in ended.stderr and "tidings renew-log" in ended.stderr
-    renewed = subprocess.run([*command[:3], "renew-log", "--data", str(hub.data)], capture_output=True, timeout=60, check=False)
+    renewed = subprocess.run(
+        [*command[:3], "renew-log", "--data", str(hub.data)], capture_output=True, timeout=240, check=False
+    )
     assert renewed.returncode == 0
     try:
         hub.start().wait_live()

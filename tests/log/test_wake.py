@@ -58,7 +58,7 @@ def test_listeners_in_other_processes_are_woken(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "listening\n"
     Bell(tmp_path, "log").ring()
-    assert [process.communicate(timeout=50)[0] for process in processes] == ["True\n", "True\n"]
+    assert [process.communicate(timeout=200)[0] for process in processes] == ["True\n", "True\n"]
 
 
 def test_the_socket_of_a_dead_listener_is_removed_and_the_others_still_hear(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def a_running_api(chosen: Settings, cwd: Path) -> Iterator[subprocess.Popen[byte
 
 
 def ask(port: int, method: str, path: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
     try:
         connection.request(method, path, json.dumps({}), {"content-type": "application/json"})
         return connection.getresponse().status
@@ -156,7 +156,7 @@ def test_whoever_connects_while_the_api_is_away_waits_and_nobody_else_can_take_t
     place = listener.getsockname()
 
     def answer() -> int:
-        with socket.create_connection(place, timeout=60) as client:
+        with socket.create_connection(place, timeout=240) as client:
             return int(client.recv(100))
 
     async def scene() -> None:
@@ -238,7 +238,7 @@ def test_the_part_that_a_supervisor_did_not_start_on_this_folder_refuses_it(tmp_
     ours, held = os.pipe()
     part = api_part(chosen, [])
     command = [word.replace("{lifeline}", str(ours)) for word in part.command]
-    ended = subprocess.run(command, pass_fds=(ours,), capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, pass_fds=(ours,), capture_output=True, text=True, timeout=240, check=False)
     os.close(held)
     os.close(ours)
     assert (ended.returncode, "is not the data folder that this hub was started on" in ended.stderr) == (2, True), ended.stderr

@@ -256,7 +256,7 @@ ONE_EACH = dataclasses.replace(LIMITS, client_connections=1)
 
 
 def connect_from(address: str, port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=80, source_address=(address, 0))
 
 
 def test_more_connections_of_one_client_than_allowed_get_429_and_others_are_served() -> None:

@@ -49,7 +49,7 @@ class Answer:
 
 
 def connect(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=80)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 

@@ -20,6 +20,7 @@ from tidings.log.port import Limit
 from tidings.log.position import START, LaneNumber, Marks, Partition, Position, lesser
 from tidings.log.ranges import RoutingSource, up_to
 from tidings.pipeline.catch_up import CatchUp
+from tidings.pipeline.filling_starts import begin_wanted
 from tidings.pipeline.routed_rows import RoutedRange
 from tidings.pipeline.routed_sink import routed_of
 from tidings.pipeline.routes import Routes, RouteTable, encode_route
@@ -112,11 +113,7 @@ class LaneFilling:
 
     def _active(self, wanted: Mapping[LaneNumber, WantedFill]) -> Sequence[Filling]:
         """What is to be filled now; new fillings begin."""
-        known = self._lanes.fillings()
-        new = [_begun(one) for lane, one in wanted.items() if one.routes and _number(known.get(lane)) < one.fill.number]
-        if new:
-            self._lanes.write(Routed((), {}, begun=new))
-            known = self._lanes.fillings()
+        known = begin_wanted(self._lanes, wanted)
         return [one for lane, one in known.items() if not one.done and lane in wanted and wanted[lane].routes]
 
 
@@ -190,12 +187,3 @@ def floor_of(lanes: LaneSink) -> Marks:
         if not one.done:
             floor = lesser(floor, one.since)
     return floor
-
-
-def _begun(one: WantedFill) -> Filling:
-    marks = one.fill.marks
-    return Filling(lane=one.lane, number=one.fill.number, after=marks, since=one.since, reached=marks)
-
-
-def _number(filling: Filling | None) -> int:
-    return 0 if filling is None else filling.number

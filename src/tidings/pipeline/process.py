@@ -107,11 +107,11 @@ class RoutingLoop:
         self._parts = parts
         self._board = board
         self._stop = stop
-        self._sink = RoutedSink(parts.lanes, board)
         self._jobs = jobs.routing
         self._figures = RoutingFigures(board)
         self._settings = settings
         self._routes = Routes(parts.registry, partial(floor_of, parts.lanes))
+        self._sink = RoutedSink(parts.lanes, self._routes, board)
         limit = Limit(entries=settings.batch_events, bytes=settings.batch_bytes)
         self._catch_up = CatchUp(self._jobs, parts.source, self._sink, self._routes, limit, self._figures)
         self._filling = LaneFilling(jobs.filling, parts.source, parts.lanes, self._routes, limit, self._figures)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tidings.lanes.sink import Aside, LaneRun, LaneSink, Part, PartKey, Routed
 from tidings.log.position import START, LaneNumber, Marks, Offset, Partition, Position
 from tidings.observe.part_status import PartStatus
+from tidings.pipeline.filling_starts import begin_wanted
 from tidings.pipeline.routed_rows import ASIDE, COUNTED, ENTRIES, PART, SCANNED, RoutedRange, RoutedRow, merged
+from tidings.pipeline.routes import Routes
+from tidings.registry.rules.fills import WantedFill
 
 
 class RoutedSink:
     """Writes what routing found, as far as it is without a gap. Called by one thread only."""
 
-    def __init__(self, lanes: LaneSink, board: PartStatus) -> None:
+    def __init__(self, lanes: LaneSink, routes: Routes, board: PartStatus) -> None:
         self._lanes = lanes
+        self._routes = routes
         self._board = board
+        self._fills: Mapping[LaneNumber, WantedFill] = {}
 
     def routed(self) -> Marks:
         """How far routing is durable."""
@@ -23,11 +28,19 @@ class RoutedSink:
 
     def write(self, found: Sequence[RoutedRange]) -> Marks:
         """Write it; how far routing is durable now."""
+        self._begin_fillings()
         begun = self._lanes.routed()
         for partition in {one.partition for one in found}:
             rows = [row for one in found if one.partition == partition for row in one.rows]
             self._write(partition, rows, begun.get(partition, START))
         return self._lanes.routed()
+
+    def _begin_fillings(self) -> None:
+        """What was found was routed by this table of routes or an older one: what that asks to be filled begins first."""
+        fills = self._routes.fills
+        if fills is not self._fills:
+            begin_wanted(self._lanes, fills)
+            self._fills = fills
 
     def set_aside(self, position: Position, reason: str) -> None:
         """The event at this position cannot be routed; routing goes on behind it."""

@@ -46,7 +46,7 @@ def read_all(feed: Foreign, table: Table, **options: Any) -> None:
         async with a_client(feed, table.store, **options) as client:
             await client.run(table.apply, follow=False)
 
-    asyncio.run(asyncio.wait_for(go(), 60))
+    asyncio.run(asyncio.wait_for(go(), 240))
 
 
 def published(feed: Foreign, count: int, keys: int = 5, since: int = 0) -> list[int]:

@@ -96,7 +96,7 @@ def crash_after(feed: Foreign, table: Table, batches: int, page_size: int | None
             await client.run(handle, follow=False)
 
     try:
-        asyncio.run(asyncio.wait_for(go(), 60))
+        asyncio.run(asyncio.wait_for(go(), 240))
     except Crash:
         pass
 

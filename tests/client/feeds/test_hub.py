@@ -81,7 +81,7 @@ def read_all(feed: Feed, table: Table, **more: Any) -> None:
         async with feed.client(table, **more) as client:
             await client.run(table.apply, follow=False)
 
-    asyncio.run(asyncio.wait_for(go(), 60))
+    asyncio.run(asyncio.wait_for(go(), 240))
 
 
 @contextmanager
@@ -229,7 +229,7 @@ def crash(feed: Feed, table: Table, batches: int, **more: Any) -> None:
             await client.run(handle, follow=False)
 
     with suppress(InterruptedError):
-        asyncio.run(asyncio.wait_for(go(), 60))
+        asyncio.run(asyncio.wait_for(go(), 240))
 
 
 def test_an_event_wakes_a_waiting_reader(feed: Feed, table: Table) -> None:

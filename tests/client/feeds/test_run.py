@@ -39,7 +39,7 @@ def following(
             reading = asyncio.ensure_future(client.run(table.apply))
             await asyncio.sleep(0.05)
             await asyncio.to_thread(do)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while not until():
                     if reading.done():
                         reading.result()
@@ -155,7 +155,7 @@ def test_trouble_of_a_handler_is_not_taken_for_trouble_of_the_feed(feed: Foreign
             await client.run(fail)
 
     with pytest.raises(type(error)) as caught:
-        asyncio.run(asyncio.wait_for(go(), 30))
+        asyncio.run(asyncio.wait_for(go(), 120))
     assert caught.value is error
 
 

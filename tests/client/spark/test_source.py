@@ -208,5 +208,5 @@ def test_a_script_needs_no_activated_environment(tmp_path: Path) -> None:
     with Foreign().served() as feed:
         published(feed, 7)
         words = [sys.executable, "-c", PLAIN, feed.url]
-        ran = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+        ran = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=800)
     assert ran.stdout == "7 events\n", ran.stderr[-2000:]

@@ -101,7 +101,7 @@ def asked(raw: Raw, *requests: Request) -> list[EndpointAnswer | str]:
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    return uvloop.run(asyncio.wait_for(scenario(), 30))
+    return uvloop.run(asyncio.wait_for(scenario(), 120))
 
 
 def status_of(answer: EndpointAnswer | str) -> int | str:

@@ -43,7 +43,7 @@ def test_every_entry_arrives_at_least_once_whenever_the_process_is_killed(tmp_pa
 
     async def run() -> None:
         with Receiver(flaky) as receiver:
-            async with asyncio.timeout(120), a_world(tmp_path) as world:
+            async with asyncio.timeout(480), a_world(tmp_path) as world:
                 await scenario(world, receiver)
             counts = Counter(int(json.loads(arrival.body)["id"]) for arrival in receiver.arrivals)
         assert set(counts) == set(range(1, ROUNDS * EVENTS + 1)), "every entry arrived"

@@ -49,7 +49,7 @@ async def a_lookup(servers: Servers, clock: ManualClock, timeout: float = 5.0, t
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 30))
+    asyncio.run(asyncio.wait_for(scenario(), 120))
 
 
 async def cause(lookup: SystemLookup, host: str) -> str:

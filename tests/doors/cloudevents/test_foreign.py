@@ -39,7 +39,7 @@ def node() -> Path:
 
 
 def run_node(*command: object, given: str = "") -> list[Any]:
-    ran = subprocess.run(["node", *map(str, command)], input=given, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(["node", *map(str, command)], input=given, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr
     return [json.loads(line) for line in ran.stdout.splitlines()]
 

@@ -102,7 +102,7 @@ class GoClient:
         return events, last
 
     def _get(self, path: str, query: dict[str, Any]) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=30)
+        connection = http.client.HTTPConnection(self._url.hostname or "", self._url.port, timeout=120)
         # Keys in alphabetical order, as Go's url.Values writes them.
         text = urlencode(sorted(query.items()), quote_via=quote)
         try:

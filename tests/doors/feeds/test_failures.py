@@ -88,7 +88,7 @@ def test_ft_29_a_failure_in_mid_stream_cuts_the_connection(api: ApiProcess, monk
         return real(self, *given)
 
     monkeypatch.setattr(SqliteSlices, "slice", failing)
-    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=120)
     connection.request("GET", f"{feed.path}?n=1&cursor0=_first&pagesizehint=1000")
     response = connection.getresponse()
     assert response.status == 200

@@ -38,7 +38,7 @@ def filled(api: ApiProcess) -> Feed:
 
 def read(foreign: Path, feed: Feed, *asked: Any) -> Any:
     url = f"http://127.0.0.1:{feed.api.port}{feed.path}"
-    done = subprocess.run([foreign, HERE / "reader.py", json.dumps([url, *asked])], capture_output=True, timeout=60)
+    done = subprocess.run([foreign, HERE / "reader.py", json.dumps([url, *asked])], capture_output=True, timeout=240)
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 
@@ -94,7 +94,7 @@ def oracle(foreign: Path, filled: Feed, tmp_path_factory: pytest.TempPathFactory
 
 
 def ask(port: int, path: str) -> tuple[int, str, list[Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

@@ -224,7 +224,7 @@ def test_who_has_events_to_read_needs_no_seat(tmp_path: Path) -> None:
 @contextmanager
 def waiting_socket(api: ApiProcess, path: str, token: str) -> Iterator[socket.socket]:
     """A connection whose request is accepted and waits."""
-    with socket.create_connection(("127.0.0.1", api.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", api.port), timeout=80) as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
         assert client.recv(1000).startswith(b"HTTP/1.1 200")
         yield client

@@ -27,7 +27,7 @@ def test_every_message_of_the_java_client_is_stored_once(tmp_path: Path) -> None
         door = HermesDoor(api)
         door.topic()
         command = ["java", "-cp", f"{JARS}/*", "Publisher", f"http://127.0.0.1:{port}", "shop.orders", str(MESSAGES)]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=900, check=True)
         answered = [line.split() for line in ran.stdout.splitlines()]
         assert len(answered) == MESSAGES and {status for status, _ in answered} == {"201"}
         ids = [event["id"] for event in stored(door)]

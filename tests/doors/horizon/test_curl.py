@@ -26,7 +26,7 @@ FRAMES, PLAIN = "text/event-stream", "application/stream+json"
 
 
 def curl(*words: str) -> str:
-    ran = subprocess.run(["curl", "--silent", "--show-error", "--no-buffer", *words], capture_output=True, timeout=120)
+    ran = subprocess.run(["curl", "--silent", "--show-error", "--no-buffer", *words], capture_output=True, timeout=480)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.decode()
 
@@ -110,7 +110,7 @@ def test_a_callback_gets_what_curl_published_filtered_and_with_a_good_token(worl
         (part,) = applied(world, tmp_path, subscribing)
         publish(world, 99)
         publish(world, 100)
-        out, _ = listener.communicate(timeout=120)
+        out, _ = listener.communicate(timeout=480)
     finally:
         listener.kill()
     told = json.loads(out)

@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> object:
 
 def test_two_thousand_streams_get_every_event_and_leave_nothing_behind(world: Streaming) -> None:
     lanes = subscribed(world)
-    asyncio.run(asyncio.wait_for(read_all(world, lanes), 120))
+    asyncio.run(asyncio.wait_for(read_all(world, lanes), 480))
     until(lambda: world.open_streams() == 0)
     until(lambda: all(world.delivery.lane(lane).delivered >= 2 for lane in lanes))
 

@@ -113,7 +113,7 @@ def streaming(data: Path, **flags: Any) -> Iterator[Streaming]:
 class Reader:
     """A client of a stream, in plain sockets: it reads only when it is asked to."""
 
-    def __init__(self, api: ApiProcess | Hub, path: str, timeout: float = 20.0, **headers: str) -> None:
+    def __init__(self, api: ApiProcess | Hub, path: str, timeout: float = 80.0, **headers: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=timeout)
         self._connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         self._response: http.client.HTTPResponse | None = None

@@ -71,7 +71,7 @@ class Sender(threading.Thread):
                 """Enough is waiting: what piles up says nothing more."""
 
     def _stored(self, body: bytes) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._hub.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self._hub.port, timeout=80)
         try:
             connection.request("POST", "/vng/events", body, {"content-type": EVENT})
             status = connection.getresponse().status

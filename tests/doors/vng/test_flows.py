@@ -196,7 +196,7 @@ def test_vt24_order_holds_over_three_domains_while_the_sink_fails(world: World, 
 
 def published(hub: Hub, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Publish one after the other on one connection."""
-    connection = HTTPConnection("127.0.0.1", hub.port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", hub.port, timeout=120)
     for event in events:
         connection.request("POST", "/vng/events", json.dumps(event), {"content-type": EVENT})
         answer = connection.getresponse()

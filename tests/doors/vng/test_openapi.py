@@ -91,7 +91,7 @@ def refused(requests: Any) -> None:
     )
     @given(case=requests)
     def run(case: Any) -> None:
-        case.call_and_validate(checks=[*CHECKS, checks.negative_data_rejection], timeout=30)
+        case.call_and_validate(checks=[*CHECKS, checks.negative_data_rejection], timeout=120)
 
     run()
 
