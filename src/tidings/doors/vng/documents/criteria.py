@@ -15,7 +15,6 @@ from tidings.events import json_text
 from tidings.registry.model import FilterText, NamespaceSource, Snapshot, Source, TopicsSource
 
 DIALECT = "vng"
-FILTER_FAULTS = 20
 _OLD = frozenset(("attribute", "value"))
 
 

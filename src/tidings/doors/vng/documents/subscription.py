@@ -236,10 +236,7 @@ def shown_subscription(
     shown["status"] = status[0]
     if status[1]:
         shown["statusreason"] = status[1]
-    lint = [
-        f"{place}: the withdrawn form, read as attributes named attribute and value" for place in old_forms(text.get("filters"))
-    ]
-    if lint:
+    if lint := [f"{place}: {WITHDRAWN}" for place in old_forms(text.get("filters"))]:
         shown["lint"] = lint
     return shown
 
