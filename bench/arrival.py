@@ -29,8 +29,9 @@ def figures(events: int = 150, silence: float = 120.0, backlog: int = 200_000, s
     """Every figure of a whole hub; an empty Spark micro-batch is measured in the same run."""
     folder = Path(tempfile.mkdtemp(prefix="tidings-bench-"))
     receiver = TimingReceiver()
-    hub = Hub(folder / "data").start().wait_ready()
+    hub = Hub(folder / "data").start()
     try:
+        hub.wait_ready(600)
         probe = Probe(hub, receiver)
         for _ in range(40):
             probe.once()
