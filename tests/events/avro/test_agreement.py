@@ -75,10 +75,11 @@ def test_bytes_that_are_changed_are_refused_or_read_and_nothing_else_happens(
 @given(written())
 @example((["null", "bytes"], b"\xff\x00"))
 @example(("float", 0.10000000149011612))
+@example((["int", "float"], 0.0))
 def test_a_value_comes_back_from_its_json(made: tuple[Any, Any]) -> None:
-    """Where a union does not tell its branch by the JSON, the value is the same all the same."""
+    """Where a union does not tell its branch by the JSON, the value is the same all the same: 0.0 may become the int 0."""
     schema, data = AvroSchema(json.dumps(made[0])), bytes_of(*made)
     text = schema.json(data)
     again = schema.from_json(text)
     schema.check(again)
-    assert schema.json(again) == text
+    assert json.loads(schema.json(again)) == json.loads(text)
