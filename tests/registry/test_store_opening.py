@@ -1,6 +1,5 @@
 """Opening the registry: made, upgraded, refused. A killed process leaves the old revision or the new one, never half."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -13,13 +12,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine
 
-from tests.builders import a_subscription, a_topic
+from tests.builders import a_topic
 from tidings.clock import Instant
 from tidings.errors import DataFolderUnusable, DataVersionUnsupported, Misconfigured, NotReady
 from tidings.log.position import embedded
 from tidings.registry import migrations
-from tidings.registry.formats import Layout
-from tidings.registry.model import Stream
 from tidings.registry.store import open_reader, open_writer
 from tidings.registry.store.database import place
 from tidings.registry.store.schema import METADATA, VERSION
@@ -56,26 +53,6 @@ def test_the_migrations_make_the_tables_that_the_store_uses(tmp_path: Path) -> N
 
 def test_the_newest_migration_is_the_version_that_the_store_names() -> None:
     assert migrations.head() == VERSION
-
-
-def test_layouts_from_before_formats_had_names_are_read(tmp_path: Path) -> None:
-    kept = {"environment": "prod", "subscription": "s", "publisher": "p", "subscriber": "c", "zone": "caas", "filtered": False}
-    with open_writer(tmp_path) as store:
-        layout = Layout(format="horizon", settings=kept)
-        streamed = a_subscription("horizon/prod:s", delivery=Stream(layout=layout), description='"layout":{')
-        store.put([a_topic(), streamed, a_subscription("plain")], by="ann", at=Instant(1), marks=embedded(1))
-        snapshot = store.snapshot()
-    with sqlite3.connect(tmp_path / "registry.db") as connection:
-        written = json.dumps({"format": "horizon", "settings": kept}, separators=(",", ":"))
-        before = ("UPDATE versions SET document = replace(document, ?, ?)", (written, json.dumps(kept, separators=(",", ":"))))
-        connection.execute(*before)
-        assert connection.execute("SELECT count(*) FROM versions WHERE document LIKE '%\"format\"%'").fetchone() == (0,)
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
-    connection.close()
-    with pytest.raises(NotReady):
-        open_reader(tmp_path)
-    with open_writer(tmp_path) as store:
-        assert store.snapshot() == snapshot
 
 
 def test_the_file_is_set_up_for_durable_commits_and_cheap_shrinking(tmp_path: Path) -> None:

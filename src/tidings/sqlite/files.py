@@ -204,7 +204,12 @@ def _make_or_check(connection: sqlite3.Connection, path: Path, kind: FileKind) -
     _check_hub(connection, path)
     for version in range(found.version, kind.version):
         if version not in kind.upgrades:
-            raise DataVersionUnsupported(f"{kind.name} is too old to be upgraded", at=str(path), found=version)
+            raise DataVersionUnsupported(
+                f"{kind.name} was written by an older version of Tidings that this one does not upgrade",
+                at=str(path),
+                found=version,
+                expected=f"version {kind.version}; start the older Tidings, or use another data folder",
+            )
         _change(connection, kind, version + 1, kind.upgrades[version])
 
 

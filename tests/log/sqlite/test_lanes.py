@@ -124,48 +124,6 @@ def test_ten_thousand_lanes_in_one_batch(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_file_from_before_there_were_bodies_is_upgraded(tmp_path: Path) -> None:
-    writer = SqliteLanesWriter(tmp_path)
-    writer.write(Routed([packed(ONE, [1])], embedded(1)))
-    writer.close()
-    with sqlite3.connect(tmp_path / "lanes.db") as file:
-        _without_fillings(file)
-        file.execute("DROP TABLE bodies")
-        file.execute("DROP TABLE swept")
-        file.execute("ALTER TABLE blocks RENAME COLUMN digests TO payloads")
-        file.execute("PRAGMA user_version = 1")
-    file.close()
-    writer, reader = SqliteLanesWriter(tmp_path), SqliteLanesReader(tmp_path)
-    body = body_of(2, b"{}")
-    writer.write(Routed([packed(ONE, [2], body.key.key)], embedded(2), parts=[body]))
-    assert entries_of(reader, ONE) == [1, 2]
-    assert reader.bodies([body.key]) == {body.key: b"{}"}
-    writer.close()
-
-
-def _without_fillings(file: sqlite3.Connection) -> None:
-    """As it was before lanes could be filled from the log."""
-    file.execute("DROP TABLE fillings")
-    for column in ("filling", "begin_number", "begin_offset"):
-        file.execute(f"ALTER TABLE heads DROP COLUMN {column}")
-
-
-def test_bodies_that_a_file_of_before_kept_too_long_go_after_its_upgrade(tmp_path: Path) -> None:
-    old, gone = body_of(1, b"old"), body_of(2, b"gone")
-    writer = SqliteLanesWriter(tmp_path)
-    writer.write(Routed([], embedded(2), parts=[old, gone]))
-    writer.close()
-    with sqlite3.connect(tmp_path / "lanes.db") as file:
-        _without_fillings(file)
-        file.execute("DROP TABLE swept")
-        file.execute("PRAGMA user_version = 2")
-    file.close()
-    writer, reader = SqliteLanesWriter(tmp_path), SqliteLanesReader(tmp_path)
-    assert sum(writer.sweep(Left({1: 0, 2: 2}, {1: 1, 2: 2}))) == 1
-    assert reader.bodies([old.key, gone.key]) == {old.key: b"old"}
-    writer.close()
-
-
 def test_large_bodies_go_a_few_at_a_time(tmp_path: Path) -> None:
     writer = SqliteLanesWriter(tmp_path)
     writer.write(Routed([], embedded(9), parts=[body_of(n, bytes([n]) * (1 << 20)) for n in range(1, 10)]))

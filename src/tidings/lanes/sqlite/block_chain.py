@@ -30,7 +30,6 @@ _SWEPT = """CREATE TABLE swept (
   topic INTEGER NOT NULL, partition INTEGER NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID"""
 
 _HEAD = "block, total, number, filling, begin_number, begin_offset"
-_BEGINS = ("filling", "begin_number", "begin_offset")
 
 LANES = FileKind(
     name="the lanes file",
@@ -58,14 +57,6 @@ LANES = FileKind(
         _SWEPT,
         FILLINGS,
     ),
-    upgrades={
-        1: ("ALTER TABLE blocks RENAME COLUMN payloads TO digests", _BODIES),
-        2: (_SWEPT,),
-        3: (
-            *(f"ALTER TABLE heads ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0" for name in _BEGINS),
-            FILLINGS,
-        ),
-    },
 )
 
 _WALK = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, PrimaryKeyConstraint, String, Table, Text, text
 
-VERSION = "0002"
+VERSION = "0001"
 """The newest migration: what the tables below look like."""
 
 METADATA = MetaData()
