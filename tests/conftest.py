@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 # No test says anything about speed, also not by chance on a loaded machine.
 settings.register_profile("tidings", deadline=None)
 settings.load_profile("tidings")
+
+# In the background of a shell Ctrl-C is ignored, and would be by every command that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOW = (
     *(f"delivery/push/test_{name}.py" for name in ("batches", "breaker", "crash", "engine", "expired", "fairness")),
