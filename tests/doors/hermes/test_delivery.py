@@ -52,6 +52,7 @@ def test_t47_without_the_flag_nobody_is_named_and_a_publishers_header_wins(door:
     with Receiver() as receiver:
         sub = door.subscribed(receiver, headers=[{"name": "Trace-Id", "value": "theirs"}])
         sub.send({}, trace_id="t2")
+        receiver.wait_for(1, 20)
         sub.send({}, other="x")
         first, second = receiver.wait_for(2, 20)
     assert (first.headers["trace-id"], second.headers["trace-id"]) == ("t2", "theirs")
@@ -222,7 +223,7 @@ def test_t46_a_variable_leads_nowhere_that_is_not_allowed(door: HermesWorld) -> 
 
 def test_t37_batches_go_by_size_and_by_time(door: HermesWorld) -> None:
     with Receiver() as receiver:
-        sub = door.subscribed(receiver, deliveryType="BATCH", subscriptionPolicy={"batchSize": 3, "batchTime": 1000})
+        sub = door.subscribed(receiver, deliveryType="BATCH", subscriptionPolicy={"batchSize": 3, "batchTime": 4000})
         ids = sub.send(*({"n": n} for n in range(7)), trace_id="t")
         arrivals = receiver.wait_for(3, 20)
         batches = [json.loads(one.body) for one in arrivals]
@@ -238,7 +239,7 @@ def test_t37_batches_go_by_size_and_by_time(door: HermesWorld) -> None:
 
 
 def test_t38_a_plain_batch_shows_its_credentials_and_keeps_its_id(door: HermesWorld) -> None:
-    with Receiver([Answer(503, {"retry-after": "1"}), Answer(200)]) as receiver:
+    with Receiver([Answer(503, {"retry-after": "3"}), Answer(200)]) as receiver:
         policy = {"batchSize": 2, "batchTime": 1000, "batchFormat": "plain"}
         endpoint = receiver.url.replace("http://", "http://user:pass@")
         sub = door.subscribed(endpoint, deliveryType="BATCH", subscriptionPolicy=policy)
@@ -248,17 +249,17 @@ def test_t38_a_plain_batch_shows_its_credentials_and_keeps_its_id(door: HermesWo
     assert second.headers["authorization"] == "Basic dXNlcjpwYXNz"
     assert first.headers["hermes-batch-id"] == second.headers["hermes-batch-id"]
     assert (first.headers["hermes-retry-count"], second.headers["hermes-retry-count"]) == ("0", "1")
-    assert second.at - first.at >= 0.9
+    assert second.at - first.at >= 1
 
 
 def test_t39_a_batch_in_retry_can_be_suspended(door: HermesWorld) -> None:
     with Receiver([Answer(500), Answer(200)]) as receiver:
-        policy = {"batchSize": 2, "batchTime": 100, "messageBackoff": 1500, "messageTtl": 60}
+        policy = {"batchSize": 2, "batchTime": 100, "messageBackoff": 4000, "messageTtl": 60}
         sub = door.subscribed(receiver, deliveryType="BATCH", subscriptionPolicy=policy)
         sub.send({"n": 1}, {"n": 2})
         receiver.wait_for(1, 20)
         assert sub.state("SUSPENDED") == 200
-        time.sleep(2)
+        time.sleep(5)
         assert len(receiver.arrivals) == 1
         sub.state("ACTIVE")
         sub.done(delivered=2)
