@@ -33,6 +33,7 @@ BODIES: dict[str, Any] = {
 NATIVE: dict[str, Any] = {
     "events": {"specversion": "1.0", "id": "1", "source": "/x", "type": "seen.v1", "data": {}},
     "rewind": {"to": "0-0"},
+    "refill": {"from": "first"},
     "redeliver": {"deadLetters": True},
     "retry": {"all": True},
     "state": {"state": "suspended"},

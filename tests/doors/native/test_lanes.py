@@ -123,6 +123,7 @@ def test_the_state_tells_lag_and_what_is_open(api: ApiProcess) -> None:
         "expired": 0,
         "lastError": "HTTP 500",
         "redelivering": 0,
+        "refill": None,
         "nextDue": "2023-11-14T22:13:20.000000Z",
         "counts": {
             "dead": 1,
